@@ -1,0 +1,139 @@
+// device: the hardware boundary. Models speak Encoder; kernels and memory live behind it.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+#include "core/core.h"
+#include "format/format.h"
+
+// ---- what a step works on ----------------------------------------------------------------------------------------------
+
+// Consecutive rows of one step that belong to one sequence.
+struct SequenceRows {
+  int32_t first_row = 0, n_rows = 0;
+  int32_t past = 0;                  // tokens of this sequence already in its state; row r has index past + r
+  const int32_t* pages = nullptr;    // page table: page i holds indices [i * page_tokens, (i + 1) * page_tokens)
+  int32_t slot = 0;                  // recurrent slot
+};
+
+// The rows of one step. All spans stay valid until Device::finish returns.
+struct Batch {
+  std::span<const TokenId> ids;                 // [rows]
+  std::span<const int32_t> positions;           // [rows] rotary positions
+  std::span<const SequenceRows> sequences;      // cover all rows in order
+  std::span<const int32_t> logit_rows;          // rows whose logits are wanted, ascending
+};
+
+// What one layer remembers about a sequence. Layers that share another layer's state have none of their own.
+struct StateSpec {
+  enum class Kind : uint8_t { none, paged_kv, recurrent } kind = Kind::none;
+  int32_t n_kv_heads = 0, key_dim = 0, value_dim = 0;          // paged_kv: per token n_kv_heads * (key_dim + value_dim)
+  int32_t conv_channels = 0, conv_kernel = 0;                  // recurrent: the last conv_kernel - 1 pre-convolution rows
+  int32_t n_heads = 0, head_key_dim = 0, head_value_dim = 0;   // recurrent: per value head a float32 [head_key_dim, head_value_dim]
+};
+struct StateRef { int32_t layer = 0; };  // names one layer's state
+
+class Weight { public: virtual ~Weight() = default; };  // an uploaded matrix or vector, in the device's own layout
+
+// An activation in the device's arena: float32, rows contiguous, valid until the next begin().
+struct Tensor {
+  float* data = nullptr;
+  Shape shape;
+};
+struct Routes {  // which experts each row takes, best first, and with what weight
+  int32_t* experts = nullptr;  // [rows, top_k]
+  float* weights = nullptr;    // [rows, top_k]
+  int32_t rows = 0, top_k = 0;
+};
+
+// Where a matrix comes from: rows of `parts`, concatenated in order (all of one format and column count), then picked by row_order.
+struct MatrixSource {
+  std::vector<StoredMatrix> parts;
+  std::vector<int32_t> row_order;  // empty: all rows in order
+  int32_t n_experts = 1;           // rows are n_experts equal stacks
+};
+enum class Activation : uint8_t { silu, gelu_tanh };
+enum class RopePairs : uint8_t { halves, adjacent };     // dims (i, i + rotary_dim/2), or (2i, 2i + 1)
+struct Rope {                                            // owned by the model, outlives every step
+  std::vector<float> inverse_frequencies;                // [rotary_dim / 2]; 0 leaves a pair unrotated
+  float magnitude = 1;                                   // YaRN's factor on cos and sin
+  RopePairs pairs = RopePairs::halves;
+};
+struct AttentionOptions {
+  float scale = 1;
+  int32_t window = 0;        // 0: all; w: only keys with index > query index - w
+  bool causal = true;
+};
+struct DeltaDims {
+  int32_t n_key_heads = 0, n_value_heads = 0, key_dim = 0, value_dim = 0;
+  bool tiled = false;        // value head h reads key head h % n_key_heads (GGUF) instead of h / (n_value_heads / n_key_heads)
+};
+
+// ---- the language of models ---------------------------------------------------------------------------------------------
+
+// Records one step, in order; Device::finish runs it. Inputs are [rows, n] unless said otherwise; results are new tensors.
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+  virtual Tensor embed(const Weight& table, std::span<const TokenId> ids, float scale = 1) = 0;        // [rows, hidden]; ids out of range give row 0
+  virtual Tensor linear(const Tensor& x, const Weight& w, const Weight* bias = nullptr) = 0;           // [rows, in] -> [rows, out]
+  virtual void linears(const Tensor& x, std::span<const Weight* const> w, std::span<Tensor> out) = 0;  // several that share an input
+  virtual Tensor rms_norm(const Tensor& x, const Weight* gain, float eps) = 0;                         // over the last extent; y = x / rms * gain
+  virtual void rope(Tensor& heads, const Batch& b, const Rope& rope) = 0;                              // in place on [rows, n_heads, head_dim]; dims beyond the table pass
+  virtual void append(StateRef s, const Tensor& k, const Tensor& v, const Batch& b) = 0;               // writes this step's keys and values
+  virtual Tensor attention(const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) = 0;  // [rows, n_heads, key_dim] -> [rows, n_heads, value_dim]
+  virtual Tensor gate(const Tensor& g, const Tensor& u, Activation a) = 0;                             // act(g) * u
+  virtual Tensor sigmoid_gate(const Tensor& x, const Tensor& g) = 0;                                   // x * sigmoid(g)
+  virtual Tensor add(const Tensor& a, const Tensor& b) = 0;
+  virtual Tensor add_gated(const Tensor& a, const Tensor& b, const Tensor& g) = 0;                     // a + b * sigmoid(g), g: [rows, 1]
+  virtual Tensor scale(const Tensor& x, float factor) = 0;
+  virtual Tensor softcap(const Tensor& x, float cap) = 0;                                              // cap * tanh(x / cap)
+  virtual Tensor columns(const Tensor& x, int64_t first, int64_t count) = 0;                           // x[:, first : first + count]
+  virtual Tensor rows(const Tensor& x, std::span<const int32_t> which) = 0;                            // x[which, :]
+  virtual Tensor reshape(const Tensor& x, Shape shape) { return {x.data, shape}; }                     // same elements, same memory
+  virtual Routes route(const Tensor& scores, int top_k, bool renormalise) = 0;                         // softmax over all experts, then top-k; ties: lower index first
+  // sum over the chosen experts of weight * down(act(gate x) * up x)
+  virtual Tensor experts(const Tensor& x, const Routes& r, const Weight& gate, const Weight& up, const Weight& down, Activation a) = 0;
+  virtual Tensor causal_conv(const Tensor& x, const Weight& taps, StateRef s, const Batch& b) = 0;     // depthwise, then SiLU; taps [channels, kernel]; updates the state
+  // Gated delta rule (spec 1.5 steps 3-7) on conv output qkv [rows, 2*Hk*Dk + Hv*Dv], a and b [rows, Hv]; neg_exp_a = -exp(A_log) and dt_bias [Hv]. -> [rows, Hv, Dv]
+  virtual Tensor delta_rule(const Tensor& qkv, const Tensor& a, const Tensor& b, const Weight& neg_exp_a, const Weight& dt_bias, const DeltaDims& d,
+                            StateRef s, const Batch& batch) = 0;
+};
+
+// ---- a device -----------------------------------------------------------------------------------------------------------
+
+enum class Precision : uint8_t { fast, exact };  // exact: stored weights, float32 activations and caches, end to end
+struct DeviceOptions {
+  Precision precision = Precision::fast;
+  int threads = 0;          // 0: physical cores
+  std::string isa;          // "", "scalar", "avx2", "avx512", "amx", "neon"
+  bool pin = false;
+  bool trace_dispatch = false;  // say on standard error which candidates refused and why
+};
+struct StatePlan { int32_t n_pages = 0, page_tokens = 32, n_slots = 0; };
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;                     // "cpu avx512, 2 threads"
+  virtual Precision precision() const = 0;
+  // Matrices for linear and experts, repacked into the device's layout; the source pages may be dropped afterwards.
+  virtual Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) = 0;
+  // A matrix only ever read by embed: may borrow the mapping instead of copying it.
+  virtual Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) = 0;
+  virtual Result<std::unique_ptr<Weight>> upload_vector(std::span<const float> values) = 0;
+  virtual size_t weight_bytes() const = 0;                  // resident bytes of everything uploaded
+
+  // Replaces all sequence state. Pages hold page_tokens keys and values of every paged layer; slots hold every recurrent layer.
+  virtual Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) = 0;
+  virtual size_t page_bytes(std::span<const StateSpec> layers, int page_tokens) const = 0;
+  virtual size_t slot_bytes(std::span<const StateSpec> layers) const = 0;
+  virtual void copy_page(int32_t from, int32_t to) = 0;
+  virtual void copy_slot(int32_t from, int32_t to) = 0;
+  virtual void clear_slot(int32_t slot) = 0;
+
+  virtual Encoder& begin() = 0;                             // resets the arena and the recording
+  virtual Status finish() = 0;                              // runs what was recorded; tensors may be read on the host afterwards
+  virtual std::span<const float> host(const Tensor& t) = 0; // valid until the next begin()
+};
+Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options);

@@ -1,0 +1,63 @@
+// engine: turns requests into steps. One thread owns the device, the sequences and their state.
+#pragma once
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+#include "chat/chat.h"
+#include "core/core.h"
+#include "device/device.h"
+#include "model/model.h"
+#include "text/text.h"
+
+struct EngineOptions {
+  int max_batch_tokens = 2048;   // rows of one step
+  int prefill_chunk = 512;       // rows of one prompt in one step; cancellation is checked between chunks
+  int max_sequences = 16;        // running at once; others wait
+  int page_tokens = 32;
+  int context_tokens = 0;        // longest sequence; 0: the model's own, as far as state_bytes allows
+  size_t state_bytes = 0;        // budget for pages, slots and snapshots; 0: decided from free memory
+  bool prefix_cache = true;
+  int snapshot_every_tokens = 512;  // distance of recurrent snapshots inside a prompt
+};
+
+// One token as it is sampled. `logits` is the whole row (before sampling) when the request asked for it; valid during the call.
+struct TokenEvent { TokenId id = 0; int index = 0; std::span<const float> logits; };
+using TokenSink = std::function<bool(const TokenEvent&)>;  // false: stop
+
+// The token-level request: what the completer, eval, bench and selftest are made of.
+struct Generation {
+  std::vector<TokenId> prompt;
+  Sampling sampling;                    // temperature 0: greedy
+  int max_tokens = 16;
+  std::vector<TokenId> stop_ids;        // ends the sequence; the stop token itself is delivered last
+  bool want_logits = false;             // rows in TokenEvent
+  bool use_cache = true;
+  // When set, called with the logits of every prompt position (in order, chunk by chunk) before the first token.
+  std::function<void(int position, std::span<const float> logits)> prompt_logits;
+  std::function<void(int done_tokens, int total_tokens)> progress;  // prefill progress
+};
+
+struct EngineStats { int running = 0, waiting = 0; size_t pages_total = 0, pages_free = 0, snapshots = 0; uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0; };
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  // Blocks; callable from many threads. Sinks run on the caller's thread, a slow one pauses only its own sequence.
+  virtual Result<Finish> generate(const Generation& request, const TokenSink& out, std::stop_token stop = {}) = 0;
+  virtual int context_tokens() const = 0;
+  virtual const ModelConfig& config() const = 0;
+  virtual EngineStats stats() const = 0;
+};
+// The engine borrows nothing: it owns device and model until it is destroyed.
+Result<std::unique_ptr<Engine>> make_engine(std::unique_ptr<Device> device, std::unique_ptr<Model> model, const EngineOptions& options);
+
+// Text around an engine: template, tokenizer, stop strings, reasoning split, defaults.
+struct CompleterParts {
+  std::string model_name;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<const ChatTemplate> chat_template;  // null: a plain "role: content" layout, said in the notes
+  GenerationDefaults defaults;
+};
+std::unique_ptr<Completer> make_completer(Engine& engine, CompleterParts parts);
