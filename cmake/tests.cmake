@@ -1,7 +1,13 @@
-# tests: tests/NAME/*.cpp becomes NAME_test, which links the room NAME; fuzz targets are tests/fuzz/NAME.cpp (clang, CALLA_FUZZ=ON).
+# tests: tests/NAME/*.cpp becomes NAME_test, which links the room NAME; tests/*.py run with python3; fuzz targets are tests/fuzz/NAME.cpp.
+# Targets: tests (all test programs), threaded_tests (those run under ThreadSanitizer), fuzzers (clang, CALLA_FUZZ=ON).
 find_package(GTest REQUIRED)
-include(GoogleTest)
-file(GLOB folders ${CMAKE_SOURCE_DIR}/tests/*)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(CALLA_THREADED_ROOMS core device engine wire)          # rooms that start threads
+set(CALLA_GREEDY_ROOMS device model engine app)            # their tests use all cores: nothing runs beside them
+add_custom_target(tests)
+add_custom_target(threaded_tests)
+
+file(GLOB folders CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*)
 foreach(folder ${folders})
   get_filename_component(name ${folder} NAME)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
@@ -11,14 +17,36 @@ foreach(folder ${folders})
     target_include_directories(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
     target_compile_definitions(${name}_test PRIVATE CALLA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    add_dependencies(tests ${name}_test)
+    set(labels room)
+    if(name IN_LIST CALLA_THREADED_ROOMS)
+      list(APPEND labels threaded)
+      add_dependencies(threaded_tests ${name}_test)
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}")
+    if(name IN_LIST CALLA_GREEDY_ROOMS)
+      set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+    endif()
   endif()
 endforeach()
+
+add_test(NAME layers COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_layers.py ${CMAKE_SOURCE_DIR})
+# A script finds the program in CALLA and leaves with 0 when all is well.
+file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*.py)
+foreach(script ${scripts})
+  get_filename_component(name ${script} NAME_WE)
+  add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${script} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE ENVIRONMENT "CALLA=${CMAKE_BINARY_DIR}/calla")
+endforeach()
+
 if(CALLA_FUZZ)
+  add_custom_target(fuzzers)
   file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)
   foreach(fuzzer ${fuzzers})
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(fuzz_${name} ${fuzzer})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     target_link_libraries(fuzz_${name} PRIVATE calla_file calla_model calla_text calla_store)
+    add_dependencies(fuzzers fuzz_${name})
   endforeach()
 endif()

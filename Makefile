@@ -1,0 +1,71 @@
+# make: the two commands a stranger needs (run, test) and the others a developer does. Everything real is in CMake, tools/ and .ci/.
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/bash
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 60
+# The text as it was typed: dollar signs in a prompt are not make variables.
+export CALLA_PROMPT := $(value PROMPT)
+# Compiler cache beside the sources, so that nothing is written into HOME.
+export CCACHE_DIR ?= $(CURDIR)/.cache/ccache
+CALLA := build/release/calla
+CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-19 clang-format 2>/dev/null) clang-format)
+
+.PHONY: run test build setup bench format asan tsan clang fuzz clean help
+
+run: setup build/release/build.ninja ## install what is missing, build, get the starter model, chat (PROMPT="..." answers once)
+	@ninja -C build/release -j$(JOBS) --quiet calla
+	@$(CALLA) pull starter </dev/null
+	@if [ -z "$$CALLA_PROMPT" ] && [ -t 0 ] && [ -t 1 ]; then exec $(CALLA) chat starter; fi; \
+	 exec $(CALLA) run starter "$${CALLA_PROMPT:-Write one sentence about the sea.}" </dev/null
+
+test: setup build/release/build.ninja ## the same set-up, then build and run every test
+	@ninja -C build/release -j$(JOBS)
+	@ctest --test-dir build/release --output-on-failure --no-tests=error -j$(JOBS)
+
+build: setup build/release/build.ninja ## build everything, run nothing
+	@ninja -C build/release -j$(JOBS)
+
+setup:
+	@tools/setup.sh build
+
+build/%/build.ninja: CMakePresets.json | setup
+	@mkdir -p build
+	@cmake --preset $* >build/$*.log 2>&1 || { cat build/$*.log; rm -f $@; exit 1; }
+	@touch $@
+
+bench: setup build/release/build.ninja ## speed of the starter model on this machine
+	@ninja -C build/release -j$(JOBS) --quiet calla
+	@$(CALLA) pull starter </dev/null
+	@$(CALLA) bench starter
+
+asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer (clang 19)
+	@tools/setup.sh build sanitize
+	@$(MAKE) build/asan/build.ninja
+	@ninja -C build/asan -j$(JOBS) tests
+	@ctest --test-dir build/asan --output-on-failure --no-tests=error -L room
+
+tsan: ## the tests of the rooms with threads under ThreadSanitizer (clang 19)
+	@tools/setup.sh build sanitize
+	@$(MAKE) build/tsan/build.ninja
+	@ninja -C build/tsan -j$(JOBS) threaded_tests
+	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -L threaded
+
+clang: ## the program and the tests with clang 19, warnings as errors
+	@tools/setup.sh build sanitize
+	@$(MAKE) build/clang/build.ninja
+	@ninja -C build/clang -j$(JOBS)
+
+fuzz: ## each fuzz target for FUZZ_SECONDS (60), two at a time
+	@tools/setup.sh build sanitize
+	@$(MAKE) build/asan/build.ninja
+	@ninja -C build/asan -j$(JOBS) fuzzers
+	@tools/fuzz.sh build/asan $(FUZZ_SECONDS)
+
+format: ## clang-format over src, tests and bench
+	@find src tests bench -name '*.h' -o -name '*.cpp' -o -name '*.inl' | xargs $(CLANG_FORMAT) -i
+
+clean: ## remove what was built (models stay where they are)
+	@rm -rf build .cache/ccache
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /|/' | awk -F'|' '{printf "make %-7s %s\n", $$1, $$2}'
