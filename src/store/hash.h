@@ -1,0 +1,29 @@
+// hash: checks bytes against the etag a hub gave for them.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include "core/core.h"
+
+struct evp_md_ctx_st;
+
+namespace store {
+
+// 64 hex digits: sha256 of the bytes. 40: git's sha1 of a blob, which starts with the blob's length.
+class Hasher {
+ public:
+  Hasher(const std::string& etag, size_t bytes);
+  ~Hasher();
+  Hasher(const Hasher&) = delete;
+  Hasher& operator=(const Hasher&) = delete;
+  void update(const void* data, size_t bytes);
+  std::string hex();  // once, at the end
+
+ private:
+  evp_md_ctx_st* context_;
+};
+
+// The first `bytes` of the file, in the hash that the etag's length names.
+Status hash_file(const std::string& path, size_t bytes, Hasher& hasher);
+
+}  // namespace store
