@@ -2,6 +2,7 @@
 #include "store/cache.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -24,6 +25,12 @@ Error io_error(const std::string& attempted, int error) { return {Code::io, atte
 std::string joined(std::string repo) {
   if (const size_t slash = repo.find('/'); slash != repo.npos) repo.replace(slash, 1, "--");
   return "models--" + repo;
+}
+
+// A name beside `path` that no other thread or process uses; renamed over it when complete.
+std::string fresh_name(const std::string& path) {
+  static std::atomic<unsigned> count = 0;
+  return path + fmt::format(".{}-{}.new", ::getpid(), count++);
 }
 
 std::string ref_main(const std::string& folder) {
@@ -116,7 +123,7 @@ Status link_blob(const std::string& folder, const std::string& commit, const std
   TRY_STATUS(make_folders(fs::path(link).parent_path().string()));
   std::string target = "../../blobs/" + etag;
   for (const char c : file) target.insert(0, c == '/' ? "../" : "");
-  const std::string fresh = link + fmt::format(".{}.link", ::getpid());
+  const std::string fresh = fresh_name(link);
   ::unlink(fresh.c_str());
   if (::symlink(target.c_str(), fresh.c_str()) != 0 && ::link(blob_path(folder, etag).c_str(), fresh.c_str()) != 0) return io_error("cannot link " + link, errno);
   if (::rename(fresh.c_str(), link.c_str()) != 0) return io_error("cannot link " + link, errno);
@@ -125,7 +132,7 @@ Status link_blob(const std::string& folder, const std::string& commit, const std
 
 Status write_ref(const std::string& folder, const std::string& commit) {
   TRY_STATUS(make_folders(folder + "/refs"));
-  const std::string path = folder + "/refs/main", fresh = path + fmt::format(".{}.new", ::getpid());
+  const std::string path = folder + "/refs/main", fresh = fresh_name(path);
   const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor < 0) return io_error("cannot write " + fresh, errno);
   const bool written = ::write(descriptor, commit.data(), commit.size()) == static_cast<ssize_t>(commit.size());
