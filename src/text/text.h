@@ -34,6 +34,8 @@ class Tokenizer {
   // The bytes this token stands for in running text; "" for control tokens when skip_special (tokens with special:false are kept).
   // Out-of-range ids give "". Not necessarily whole UTF-8 characters.
   virtual std::string_view bytes(TokenId id, bool skip_special = true) const = 0;
+  // The same for the first token of a text: some tokenizers put a space there that decoding takes away again.
+  virtual std::string_view bytes_at_start(TokenId id, bool skip_special = true) const { return bytes(id, skip_special); }
   virtual bool is_special(TokenId id) const = 0;
   virtual std::optional<TokenId> find(std::string_view token) const = 0;  // the id of an exact vocabulary or added-token text
   virtual int size() const = 0;                                           // ids are 0 … size()-1; the model's rows may be more
