@@ -12,7 +12,7 @@
 #include "text/text.h"
 
 struct EngineOptions {
-  int max_batch_tokens = 2048;   // rows of one step
+  int max_batch_tokens = 2048;   // rows of one step; raised to max_sequences + 1, so that neither decode nor prefill can starve
   int prefill_chunk = 512;       // rows of one prompt in one step; cancellation is checked between chunks
   int max_sequences = 16;        // running at once; others wait
   int page_tokens = 32;
@@ -20,9 +20,11 @@ struct EngineOptions {
   size_t state_bytes = 0;        // budget for pages, slots and snapshots; 0: decided from free memory
   bool prefix_cache = true;
   int snapshot_every_tokens = 512;  // distance of recurrent snapshots inside a prompt
+  int max_waiting = 1024;        // requests beyond this are refused with `overloaded`
 };
 
-// One token as it is sampled. `logits` is the whole row (before sampling) when the request asked for it; valid during the call.
+// One token as it is sampled. `logits` is the row (before penalties and sampling; n_valid_ids long) when the request asked for it;
+// valid during the call.
 struct TokenEvent { TokenId id = 0; int index = 0; std::span<const float> logits; };
 using TokenSink = std::function<bool(const TokenEvent&)>;  // false: stop
 
@@ -34,6 +36,8 @@ struct Generation {
   std::vector<TokenId> stop_ids;        // ends the sequence; the stop token itself is delivered last
   bool want_logits = false;             // rows in TokenEvent
   bool use_cache = true;
+  int n_valid_ids = 0;                  // only ids below this may be sampled (the tokenizer's size); 0: every row of the model's vocabulary
+  std::vector<int> snapshot_hints;      // prompt lengths at which later prompts are likely to branch off: recurrent snapshots are taken there too
   // When set, called with the logits of every prompt position (in order, chunk by chunk) before the first token.
   std::function<void(int position, std::span<const float> logits)> prompt_logits;
   std::function<void(int done_tokens, int total_tokens)> progress;  // prefill progress
@@ -45,6 +49,7 @@ class Engine {
  public:
   virtual ~Engine() = default;
   // Blocks; callable from many threads. Sinks run on the caller's thread, a slow one pauses only its own sequence.
+  // A sink that returns false ends the request with reason stop; a stop token that fires, with reason cancelled.
   virtual Result<Finish> generate(const Generation& request, const TokenSink& out, std::stop_token stop = {}) = 0;
   virtual int context_tokens() const = 0;
   virtual const ModelConfig& config() const = 0;

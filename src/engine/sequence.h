@@ -1,0 +1,44 @@
+// sequence: one request's timeline on the engine: its tokens, how much of them is in its state, and where that state lies.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <vector>
+#include "engine/engine.h"
+#include "engine/token_channel.h"
+
+using EngineClock = std::chrono::steady_clock;
+
+// Shared between the engine thread and the thread that waits in generate(). Until `channel` is closed the engine thread owns
+// everything but `abandoned`; afterwards the waiting thread may read. `request` lives on the waiting thread's stack and must not be
+// touched after the close.
+struct Sequence {
+  Sequence(const Generation& generation, int context_tokens, int page_tokens, int vocab_size);
+
+  const Generation* request;
+  const int n_prompt;
+  const int max_tokens;             // request's, cut to what the context holds
+  const int n_valid_ids;
+  std::vector<TokenId> tokens;      // prompt and generated; reserved in full
+  std::vector<int32_t> snapshot_at; // ascending prompt lengths at which a recurrent snapshot is wanted besides the regular ones
+  TokenChannel channel;
+  std::atomic<bool> abandoned{false};  // the waiting thread wants no more
+
+  uint64_t age = 0;                 // order of arrival; the youngest is preempted first
+  int32_t n_past = 0;               // tokens in the state
+  std::vector<int32_t> pages;       // reserved in full: batches point into it
+  int32_t slot = -1;
+  int32_t prompt_reported = 0;      // prompt positions whose logits went out
+  int32_t n_cached = 0;             // tokens that the first start found in the prefix cache
+  bool was_started = false;
+  EngineClock::time_point started, first_token, last_token, paused_since;
+  bool paused = false;
+
+  int n_generated() const { return static_cast<int>(tokens.size()) - n_prompt; }
+  int n_pending() const { return static_cast<int>(tokens.size()) - n_past; }
+  bool decoding() const { return n_generated() > 0 && n_pending() == 1; }
+  // Rows that the next step may take without overfilling the channel: a prompt position with wanted logits takes a place, so does a token.
+  int room_rows(int wanted) const;
+  bool is_stop(TokenId id) const;
+  bool finished() const;            // by its last token or by length
+};
