@@ -32,13 +32,13 @@ class Partial {
   Partial(const Partial&) = delete;
   Partial& operator=(const Partial&) = delete;
 
-  Status open() {
+  Status open(const std::stop_token& stop) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (descriptor_ < 0) return failed("open");
     hasher_.emplace(file_.etag, file_.bytes);
     const size_t there = size_of(path_).value_or(0);
     if (there > file_.bytes) return restart();
-    TRY_STATUS(hash_file(path_, there, *hasher_));
+    TRY_STATUS(hash_file(path_, there, *hasher_, stop));
     done_ = first_ = there;
     return ok_status();
   }
@@ -115,7 +115,7 @@ Status Hub::download(const std::string& repo, const std::string& commit, const R
 
 Status Hub::fetch_blob(const std::string& repo, const std::string& url, const RepoFile& file, const std::string& blob, const ProgressSink& progress) {
   Partial partial(blob + ".incomplete", file, progress);
-  TRY_STATUS(partial.open());
+  TRY_STATUS(partial.open(client_.stop()));
   bool pure = partial.done() == 0;  // every byte is from this call
   int failures = 0;
   for (;;) {

@@ -2,7 +2,7 @@
 #include "store/hash.h"
 
 #include <openssl/evp.h>
-#include <cstring>
+#include <algorithm>
 #include <fstream>
 
 namespace store {
@@ -32,10 +32,11 @@ std::string Hasher::hex() {
   return out;
 }
 
-Status hash_file(const std::string& path, size_t bytes, Hasher& hasher) {
+Status hash_file(const std::string& path, size_t bytes, Hasher& hasher, const std::stop_token& stop) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> buffer(size_t{1} << 20);
   while (bytes > 0) {
+    if (stop.stop_requested()) return Error{Code::cancelled, "stopped while reading " + path};
     file.read(buffer.data(), static_cast<std::streamsize>(std::min(bytes, buffer.size())));
     const auto got = static_cast<size_t>(file.gcount());
     if (got == 0) return Error{Code::io, "cannot read " + path + ": it ended early"};

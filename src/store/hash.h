@@ -1,7 +1,6 @@
 // hash: checks bytes against the etag a hub gave for them.
 #pragma once
-#include <memory>
-#include <span>
+#include <stop_token>
 #include <string>
 #include "core/core.h"
 
@@ -23,7 +22,7 @@ class Hasher {
   evp_md_ctx_st* context_;
 };
 
-// The first `bytes` of the file, in the hash that the etag's length names.
-Status hash_file(const std::string& path, size_t bytes, Hasher& hasher);
+// Adds the first `bytes` of the file.
+Status hash_file(const std::string& path, size_t bytes, Hasher& hasher, const std::stop_token& stop);
 
 }  // namespace store

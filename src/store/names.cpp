@@ -117,7 +117,7 @@ std::vector<std::string> near_misses(std::string_view name, const std::vector<st
     if (const size_t slash = other.rfind('/'); slash != other.npos) score = std::min(score, edit_distance(typed, other.substr(slash + 1)) + 1);
     if (score <= std::max<size_t>(2, typed.size() / 4)) scored.emplace_back(score, candidate);
   }
-  std::ranges::stable_sort(scored, {}, &std::pair<size_t, std::string>::first);
+  std::ranges::sort(scored);
   std::vector<std::string> out;
   for (const auto& [score, candidate] : scored)
     if (out.size() < 3 && std::ranges::find(out, candidate) == out.end()) out.push_back(candidate);

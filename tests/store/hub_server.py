@@ -68,7 +68,7 @@ class Hub(BaseHTTPRequestHandler):
         auth = self.headers.get("Authorization", "")
         LOG.write(json.dumps({"method": self.command, "host": self.headers.get("Host", "").split(":")[0], "path": self.path, "range": self.headers.get("Range", ""), "auth": auth}) + "\n")
         api = re.match(r"/api/models/([^/]+/[^/]+)/revision/main", self.path)
-        resolve = re.match(r"/([^/]+/[^/]+)/resolve/%s/(.+)$" % COMMIT, self.path)
+        resolve = re.match(r"/([^/]+/[^/]+)/resolve/(?:main|%s)/(.+)$" % COMMIT, self.path)
         cdn = re.match(r"/cdn/([^/]+/[^/]+)/([^?]+)", self.path)
         found = api or resolve or cdn
         if not found or found.group(1) not in REPOS:

@@ -264,3 +264,23 @@ TEST_F(Pull, ListsWhatIsHere) {
   EXPECT_THAT(lines, testing::ElementsAre("t/mlx safetensors 4-bit group 64", "t/quants:Q4_0 gguf Q4_0", "t/quants:Q8_0 gguf Q8_0", "t/split:Q4_K_M gguf Q4_K_M"));
   EXPECT_EQ((*models)[3].bytes, 6000u);
 }
+
+// With CALLA_HF_PYTHON naming a python that has huggingface_hub: each finds what the other pulled, and fetches nothing again.
+TEST_F(Pull, SharesItsCacheWithHuggingfaceHub) {
+  const char* python = std::getenv("CALLA_HF_PYTHON");
+  if (!python) GTEST_SKIP() << "CALLA_HF_PYTHON is not set";
+  ASSERT_TRUE(pull("t/mlx"));
+  const std::string environment = "HF_HUB_CACHE=" + options_.cache_dir + " HF_HUB_DISABLE_XET=1 HF_ENDPOINT=" + options_.endpoint + " ";
+  put(root_ / "theirs.py", "from huggingface_hub import *\nimport sys\nprint(hf_hub_download(sys.argv[1], sys.argv[2]))\nassert not scan_cache_dir().warnings\n");
+  const auto theirs = [&](const std::string& more, const std::string& repo, const std::string& file) {
+    return std::system((environment + more + python + " " + (root_ / "theirs.py").string() + " " + repo + " " + file + " >" + (root_ / "out").string() + " 2>/dev/null").c_str());
+  };
+  ASSERT_EQ(theirs("HF_HUB_OFFLINE=1 ", "t/mlx", "model-00001-of-00002.safetensors"), 0);
+  EXPECT_EQ(contents(root_ / "out"), *resolve_model("t/mlx", options_) + "/model-00001-of-00002.safetensors\n");
+  ASSERT_EQ(theirs("", "t/one", "one-Q4_0.gguf"), 0);
+  EXPECT_EQ(contents(root_ / "out"), *resolve_model("t/one", options_) + "\n");
+  const size_t before = requests("/cdn/t/one");
+  ASSERT_TRUE(pull("t/one"));
+  EXPECT_EQ(requests("/cdn/t/one"), before);
+  EXPECT_EQ(*remove_model("t/one:Q4_0", options_), 300040u);
+}
