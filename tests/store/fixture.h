@@ -63,10 +63,11 @@ class StoreTest : public testing::Test {
     ::close(in[0]);
     ::close(out[1]);
     to_server_ = in[1];
-    char port[16] = {};
-    ASSERT_GT(::read(out[0], port, sizeof port - 1), 0);
+    std::string port;
+    for (char c = 0; ::read(out[0], &c, 1) == 1 && c != '\n';) port += c;
     ::close(out[0]);
-    options_.endpoint = "http://127.0.0.1:" + std::to_string(std::atoi(port));
+    ASSERT_FALSE(port.empty()) << "the hub server did not start";
+    options_.endpoint = "http://127.0.0.1:" + port;
   }
   std::string log_path() const { return (root_ / "requests.log").string(); }
   size_t requests(const std::string& containing) const {
