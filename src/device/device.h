@@ -51,6 +51,7 @@ struct MatrixSource {
   std::vector<StoredMatrix> parts;
   std::vector<int32_t> row_order;  // empty: all rows in order
   int32_t n_experts = 1;           // rows are n_experts equal stacks
+  bool precise = false;            // small and sensitive (routers, decay gates): activations are never quantised for it
 };
 enum class Activation : uint8_t { silu, gelu_tanh };
 enum class RopePairs : uint8_t { halves, adjacent };     // dims (i, i + rotary_dim/2), or (2i, 2i + 1)

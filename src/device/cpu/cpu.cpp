@@ -1,0 +1,110 @@
+// cpu: the CPU as a Device: picks the ISA, owns the team, uploads by repacking, replays steps.
+#include <cstdio>
+#include "device/cpu/encoder.h"
+#include "device/cpu/features.h"
+#include "device/device.h"
+
+namespace cpu {
+namespace {
+
+class CpuDevice final : public Device {
+ public:
+  CpuDevice(const DeviceOptions& options, const IsaEntry& isa, int threads)
+      : options_(options), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_) {
+    scratch_.resize(static_cast<size_t>(threads));
+    resize_scratch(64);
+  }
+
+  std::string name() const override { return "cpu " + isa_name_ + ", " + std::to_string(team_.size()) + (team_.size() == 1 ? " thread" : " threads"); }
+  Precision precision() const override { return options_.precision; }
+
+  Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
+    TRY(std::unique_ptr<PackedMatrix> packed, pack(source, team_));
+    weight_bytes_ += packed->bytes;
+    if (options_.trace_dispatch) say_kernel(*packed);
+    return std::unique_ptr<Weight>(std::move(packed));
+  }
+  Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) override {
+    auto weight = std::make_unique<LookupWeight>();
+    weight->table = table;
+    return std::unique_ptr<Weight>(std::move(weight));
+  }
+  Result<std::unique_ptr<Weight>> upload_vector(std::span<const float> values) override {
+    auto weight = std::make_unique<VectorWeight>();
+    weight->values.assign(values.begin(), values.end());
+    weight_bytes_ += values.size_bytes();
+    return std::unique_ptr<Weight>(std::move(weight));
+  }
+  size_t weight_bytes() const override { return weight_bytes_; }
+
+  Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
+    resize_scratch(state_scratch_floats(layers));
+    return state_.allocate(layers, plan, half_cache());
+  }
+  size_t page_bytes(std::span<const StateSpec> layers, int page_tokens) const override { return State::page_bytes(layers, page_tokens, half_cache()); }
+  size_t slot_bytes(std::span<const StateSpec> layers) const override { return State::slot_bytes(layers); }
+  void copy_page(int32_t from, int32_t to) override { state_.copy_page(from, to); }
+  void copy_slot(int32_t from, int32_t to) override { state_.copy_slot(from, to); }
+  void clear_slot(int32_t slot) override { state_.clear_slot(slot); }
+
+  Encoder& begin() override {
+    encoder_.reset();
+    return encoder_;
+  }
+  Status finish() override {
+    encoder_.step.replay(team_, kernels_, scratch_);
+    return ok_status();
+  }
+  std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
+
+ private:
+  bool half_cache() const { return options_.precision == Precision::fast; }
+  void resize_scratch(int64_t floats) {
+    for (auto& s : scratch_)
+      if (static_cast<int64_t>(s.size()) < floats) s.resize(static_cast<size_t>(floats));
+  }
+  // Once for each kind of matrix: which kernel serves it and why not a faster one.
+  void say_kernel(const PackedMatrix& m) {
+    const size_t bit = static_cast<size_t>(m.kernel) * 2 + m.precise;
+    if (said_.size() <= bit) said_.resize(2 * kLinearKindCount + 2);
+    if (said_[bit]) return;
+    said_[bit] = true;
+    const bool exact = wants_exact(m, options_.precision == Precision::exact);
+    const char* reason = options_.precision == Precision::exact ? "exact precision asked for" : m.precise ? "sensitive matrix" : "float weights";
+    std::fprintf(stderr, "dispatch: linear %s, first seen %lld x %lld: %s %s%s%s\n", m.format_name, static_cast<long long>(m.rows), static_cast<long long>(m.cols), isa_name_.c_str(),
+                 exact ? "float32 activations" : "int8 activations", exact ? ": " : "", exact ? reason : "");
+  }
+
+  DeviceOptions options_;
+  std::string isa_name_;
+  const Kernels& kernels_;
+  Team team_;
+  State state_;
+  CpuEncoder encoder_;
+  std::vector<std::vector<float>> scratch_;
+  std::vector<bool> said_;
+  size_t weight_bytes_ = 0;
+};
+
+}  // namespace
+}  // namespace cpu
+
+Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options) {
+  using namespace cpu;
+  const int threads = options.threads > 0 ? options.threads : features().physical_cores;
+  if (threads > 1024) return Error{Code::invalid_request, "cannot start the CPU device: at most 1024 threads expected, " + std::to_string(threads) + " asked for"};
+  std::string known;
+  for (const IsaEntry& isa : isa_list()) {
+    known += (known.empty() ? "" : ", ") + std::string(isa.name);
+    const bool wanted = options.isa.empty() || options.isa == isa.name;
+    const std::string& refusal = isa.why_not;
+    if (options.trace_dispatch) {
+      const char* verdict = !wanted ? "not the one asked for" : refusal.empty() ? "chosen" : refusal.c_str();
+      std::fprintf(stderr, "dispatch: isa %s: %s\n", isa.name, verdict);
+    }
+    if (!wanted) continue;
+    if (refusal.empty()) return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, isa, threads));
+    if (!options.isa.empty()) return Error{Code::unsupported, "cannot use instruction set " + options.isa + ": " + refusal};
+  }
+  return Error{Code::invalid_request, "cannot use instruction set " + options.isa + ": one of " + known + " expected"};
+}

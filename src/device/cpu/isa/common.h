@@ -1,0 +1,23 @@
+// isa: what every ISA file needs before it opens its target region. Headers of the standard library must come from here, never
+// from inside the region: a function of theirs compiled for AVX-512 could be the copy that baseline code calls.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include "core/half.h"
+#include "device/cpu/kernels.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+// gcc 12 mistakes the undefined operands inside _mm512_max_ps, _mm512_castps512_ps256 and their like for ours.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#define INLINE inline __attribute__((always_inline))
+#define INLINE_LAMBDA __attribute__((always_inline))
+
+namespace cpu {
+// Values of IQ4_NL and IQ4_XS codes, and twice the values of E2M1 codes.
+alignas(16) inline constexpr int8_t kIq4Table[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+alignas(16) inline constexpr int8_t kE2m1Table[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+}  // namespace cpu

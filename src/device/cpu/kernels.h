@@ -1,0 +1,132 @@
+// kernels: the table of CPU kernels, one instance per ISA, and the argument structs they share.
+#pragma once
+#include <cstdint>
+#include "device/cpu/packed.h"
+#include "device/device.h"
+
+namespace cpu {
+
+// One row of activations as a linear kernel reads it, and where its outputs go. Pointers of the unused kind are null.
+struct LinearRow {
+  const int8_t* q = nullptr;        // [cols] quantised activations
+  const float* scale = nullptr;     // [groups] their scale, repeated per kernel group
+  const int32_t* isum = nullptr;    // [groups] integer sums of q
+  const float* sum = nullptr;       // [groups] scale * isum; for exact kernels the float sums of x
+  const float* x = nullptr;         // [cols] for exact kernels
+  float* y = nullptr;               // [rows of the matrix]
+};
+
+// y[t][first_row + r] for n_tiles tiles of one expert, starting at tile `first_tile`, for n rows of activations.
+struct LinearArgs {
+  const PackedMatrix* w = nullptr;
+  int64_t expert = 0, first_tile = 0, n_tiles = 0;
+  const LinearRow* rows = nullptr;
+  int n = 0;
+};
+using LinearFn = void (*)(const LinearArgs&);
+
+// Every (codes, scales, group) sentence that linear kernels are made for; PackedMatrix::kernel is an index into this list.
+struct LinearKind { PackCodes codes; PackScales scales; int group, offset; bool signed_scales; };
+#define CALLA_LINEAR_KINDS(X)                                                                                              \
+  X(u4, f16, 32, 8, false) X(u4, f16_min, 32, 0, false) X(u5, f16, 32, 16, false) X(u5, f16_min, 32, 0, false)             \
+  X(s8, f16, 32, 0, false) X(iq4, f16, 32, 0, false) X(e2m1, e8m0, 32, 0, false) X(e2m1, f16, 16, 0, false)                \
+  X(u2, super_min, 16, 0, false) X(u3, super, 16, 4, true) X(u4, super_min, 32, 0, false) X(u5, super_min, 32, 0, false)   \
+  X(u6, super, 16, 32, true) X(iq4, super, 32, 0, true)                                                                    \
+  X(u2, bf16_min, 32, 0, false) X(u3, bf16_min, 32, 0, false) X(u4, bf16_min, 32, 0, false) X(u5, bf16_min, 32, 0, false)  \
+  X(u6, bf16_min, 32, 0, false) X(s8, bf16_min, 32, -128, false)                                                           \
+  X(u2, bf16_min, 64, 0, false) X(u3, bf16_min, 64, 0, false) X(u4, bf16_min, 64, 0, false) X(u5, bf16_min, 64, 0, false)  \
+  X(u6, bf16_min, 64, 0, false) X(s8, bf16_min, 64, -128, false)                                                           \
+  X(u2, f32_min, 32, 0, false) X(u3, f32_min, 32, 0, false) X(u4, f32_min, 32, 0, false) X(u5, f32_min, 32, 0, false)      \
+  X(u6, f32_min, 32, 0, false) X(s8, f32_min, 32, -128, false)                                                             \
+  X(u2, f32_min, 64, 0, false) X(u3, f32_min, 64, 0, false) X(u4, f32_min, 64, 0, false) X(u5, f32_min, 64, 0, false)      \
+  X(u6, f32_min, 64, 0, false) X(s8, f32_min, 64, -128, false)                                                             \
+  X(f32, none, 0, 0, false) X(f16, none, 0, 0, false) X(bf16, none, 0, 0, false)
+#define CALLA_KIND(c, s, g, o, z) LinearKind{PackCodes::c, PackScales::s, g, o, z},
+inline constexpr LinearKind kLinearKinds[] = {CALLA_LINEAR_KINDS(CALLA_KIND)};
+#undef CALLA_KIND
+inline constexpr int kLinearKindCount = static_cast<int>(std::size(kLinearKinds));
+
+// Group sums of a row for the exact kernels: groups of 16, 32 and 64 one after another.
+inline int64_t sums_per_row(int64_t cols) { return (cols + 15) / 16 + (cols + 31) / 32 + (cols + 63) / 64; }
+
+// Quantises one row of x. scale, isum and sum are per kernel group of the variant (16, 32 or 64 inputs).
+struct QuantiseArgs { const float* x; int64_t cols; Variant variant; int8_t* q; float* scale; int32_t* isum; float* sum; };
+
+// Keys and values of one layer: [pages, page_tokens, n_kv_heads, dim], float32 or half.
+struct CacheView {
+  void* keys = nullptr;
+  void* values = nullptr;
+  bool half = false;
+  int32_t page_tokens = 0, n_kv_heads = 0, key_dim = 0, value_dim = 0;
+};
+// Attention of queries that share one key/value head: q and out rows are heads [n][dim] at the given strides.
+struct AttentionArgs {
+  const CacheView* cache = nullptr;
+  const int32_t* pages = nullptr;
+  int32_t kv_head = 0;
+  const float* q = nullptr;          // first query head of the first row
+  float* out = nullptr;
+  int64_t q_row_stride = 0, out_row_stride = 0;
+  int32_t n_rows = 0, heads = 0;     // heads per kv head; rows are consecutive indices from `index`
+  int32_t index = 0;                 // index of the first row in its sequence
+  int32_t length = 0;                // keys present (for non-causal attention)
+  float scale = 1;
+  int32_t window = 0;
+  bool causal = true;
+  float* scratch = nullptr;          // attention_scratch_floats()
+};
+constexpr int kAttentionRows = 8, kAttentionBlock = 64;   // queries per pass, keys per softmax block
+inline int64_t attention_scratch_floats(int key_dim, int value_dim) {
+  return int64_t{kAttentionRows} * (kAttentionBlock + 2 + value_dim) + int64_t{kAttentionBlock} * (key_dim + value_dim) + 64;
+}
+
+// The delta rule of one value head over the rows of one sequence.
+struct DeltaArgs {
+  const float* q = nullptr; const float* k = nullptr; const float* v = nullptr;  // first row, raw conv outputs of this head
+  int64_t row_stride = 0;                                // of the conv output
+  const float* a = nullptr; const float* b = nullptr;    // this head's a and b, stride n_value_heads
+  int64_t ab_stride = 0;
+  float neg_exp_a = 0, dt_bias = 0;
+  int32_t n_rows = 0, key_dim = 0, value_dim = 0;
+  float* state = nullptr;                                // [key_dim, value_dim]
+  float* out = nullptr;
+  int64_t out_stride = 0;
+  float* scratch = nullptr;                              // 2 * key_dim floats
+};
+
+struct ConvArgs {  // channels [first, first + count) over the rows of one sequence
+  const float* x = nullptr; float* out = nullptr; int64_t row_stride = 0;
+  const float* taps = nullptr;       // [kernel][channels]: transposed, so that lanes are channels
+  float* state = nullptr;            // [kernel - 1][channels], oldest first
+  int64_t channels = 0, first = 0, count = 0;
+  int32_t n_rows = 0, kernel = 4;
+};
+
+struct Kernels {
+  const char* name;
+  LinearFn integer[kLinearKindCount];  // null where activations cannot be quantised (float weights)
+  LinearFn exact[kLinearKindCount];
+  void (*quantise)(const QuantiseArgs&);
+  void (*group_sums)(const float* x, int64_t cols, float* sums);
+  void (*rms_norm)(const float* x, const float* gain, float eps, int64_t n, float* y);
+  void (*gate)(const float* g, const float* u, int64_t n, Activation a, float* y);
+  void (*sigmoid_gate)(const float* x, const float* g, int64_t n, float* y);
+  void (*add)(const float* a, const float* b, int64_t n, float* y);
+  void (*add_scaled)(const float* a, const float* b, float s, int64_t n, float* y);  // a + s * b; a may be null
+  void (*scale)(const float* x, float s, int64_t n, float* y);
+  void (*softcap)(const float* x, float cap, int64_t n, float* y);
+  void (*store_cache)(const float* x, int64_t n, void* to, bool half);
+  void (*attention)(const AttentionArgs&);
+  void (*delta)(const DeltaArgs&);
+  void (*conv)(const ConvArgs&);
+};
+
+// Best first, the scalar reference last. `why_not` is "" or the reason this machine cannot run it.
+struct IsaEntry { const char* name; const Kernels* kernels; std::string why_not; };
+std::vector<IsaEntry> isa_list();
+
+extern const Kernels scalar_kernels;
+extern const Kernels avx2_kernels;
+extern const Kernels avx512_kernels;
+
+}  // namespace cpu

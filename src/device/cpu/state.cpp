@@ -1,0 +1,111 @@
+// state: sizes, lazily touched mappings, copies.
+#include "device/cpu/state.h"
+
+#include <cstring>
+#include <sys/mman.h>
+
+namespace cpu {
+namespace {
+
+size_t key_page(const StateSpec& s, int page_tokens, bool half) {
+  return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads) * static_cast<size_t>(s.key_dim) * (half ? 2 : 4);
+}
+size_t value_page(const StateSpec& s, int page_tokens, bool half) {
+  return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads) * static_cast<size_t>(s.value_dim) * (half ? 2 : 4);
+}
+size_t conv_floats(const StateSpec& s) { return static_cast<size_t>(s.conv_kernel > 0 ? s.conv_kernel - 1 : 0) * static_cast<size_t>(s.conv_channels); }
+size_t slot_floats(const StateSpec& s) {
+  return conv_floats(s) + static_cast<size_t>(s.n_heads) * static_cast<size_t>(s.head_key_dim) * static_cast<size_t>(s.head_value_dim);
+}
+
+}  // namespace
+
+State::~State() { release(); }
+
+void State::release() {
+  for (const auto& [p, bytes] : mappings_) ::munmap(p, bytes);
+  mappings_.clear();
+  layers_.clear();
+}
+
+std::byte* State::map(size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  mappings_.emplace_back(p, bytes);
+  return static_cast<std::byte*>(p);
+}
+
+Status State::allocate(std::span<const StateSpec> layers, StatePlan plan, bool half) {
+  release();
+  plan_ = plan;
+  half_ = half;
+  for (const StateSpec& spec : layers) {
+    Layer layer;
+    layer.spec = spec;
+    size_t wanted = 0;
+    bool taken = true;
+    const auto take = [&](size_t bytes) {
+      wanted += bytes;
+      std::byte* p = map(bytes);
+      taken = taken && (p != nullptr || bytes == 0);
+      return p;
+    };
+    if (spec.kind == StateSpec::Kind::paged_kv) {
+      layer.keys = take(static_cast<size_t>(plan.n_pages) * key_page(spec, plan.page_tokens, half));
+      layer.values = take(static_cast<size_t>(plan.n_pages) * value_page(spec, plan.page_tokens, half));
+    } else if (spec.kind == StateSpec::Kind::recurrent) {
+      layer.slots = reinterpret_cast<float*>(take(static_cast<size_t>(plan.n_slots) * slot_floats(spec) * 4));
+    }
+    if (!taken) {
+      release();
+      return Error{Code::device, "cannot take " + std::to_string(wanted) + " bytes for the state of one layer: the system refused"};
+    }
+    layers_.push_back(layer);
+  }
+  return ok_status();
+}
+
+size_t State::page_bytes(std::span<const StateSpec> layers, int page_tokens, bool half) {
+  size_t bytes = 0;
+  for (const StateSpec& s : layers)
+    if (s.kind == StateSpec::Kind::paged_kv) bytes += key_page(s, page_tokens, half) + value_page(s, page_tokens, half);
+  return bytes;
+}
+size_t State::slot_bytes(std::span<const StateSpec> layers) {
+  size_t bytes = 0;
+  for (const StateSpec& s : layers)
+    if (s.kind == StateSpec::Kind::recurrent) bytes += slot_floats(s) * 4;
+  return bytes;
+}
+
+CacheView State::cache(StateRef s) const {
+  const Layer& l = layers_[static_cast<size_t>(s.layer)];
+  return {l.keys, l.values, half_, plan_.page_tokens, l.spec.n_kv_heads, l.spec.key_dim, l.spec.value_dim};
+}
+float* State::conv_rows(StateRef s, int32_t slot) const {
+  const Layer& l = layers_[static_cast<size_t>(s.layer)];
+  return l.slots + static_cast<size_t>(slot) * slot_floats(l.spec);
+}
+float* State::delta(StateRef s, int32_t slot) const { return conv_rows(s, slot) + conv_floats(spec(s)); }
+
+void State::copy_page(int32_t from, int32_t to) {
+  for (const Layer& l : layers_) {
+    if (l.spec.kind != StateSpec::Kind::paged_kv) continue;
+    const size_t k = key_page(l.spec, plan_.page_tokens, half_), v = value_page(l.spec, plan_.page_tokens, half_);
+    std::memcpy(l.keys + static_cast<size_t>(to) * k, l.keys + static_cast<size_t>(from) * k, k);
+    std::memcpy(l.values + static_cast<size_t>(to) * v, l.values + static_cast<size_t>(from) * v, v);
+  }
+}
+void State::copy_slot(int32_t from, int32_t to) {
+  for (const Layer& l : layers_) {
+    const size_t n = slot_floats(l.spec);
+    if (l.slots) std::memcpy(l.slots + static_cast<size_t>(to) * n, l.slots + static_cast<size_t>(from) * n, n * 4);
+  }
+}
+void State::clear_slot(int32_t slot) {
+  for (const Layer& l : layers_)
+    if (l.slots) std::memset(l.slots + static_cast<size_t>(slot) * slot_floats(l.spec), 0, slot_floats(l.spec) * 4);
+}
+
+}  // namespace cpu

@@ -1,0 +1,34 @@
+// state: what sequences remember, on the CPU: pages of keys and values, and recurrent slots. Memory is touched only when used.
+#pragma once
+#include <memory>
+#include <vector>
+#include "device/cpu/kernels.h"
+#include "device/device.h"
+
+namespace cpu {
+
+class State {
+ public:
+  ~State();
+  Status allocate(std::span<const StateSpec> layers, StatePlan plan, bool half);
+  static size_t page_bytes(std::span<const StateSpec> layers, int page_tokens, bool half);
+  static size_t slot_bytes(std::span<const StateSpec> layers);
+  const StateSpec& spec(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].spec; }
+  CacheView cache(StateRef s) const;
+  float* conv_rows(StateRef s, int32_t slot) const;  // [kernel - 1, channels]
+  float* delta(StateRef s, int32_t slot) const;      // [heads, key_dim, value_dim]
+  void copy_page(int32_t from, int32_t to);
+  void copy_slot(int32_t from, int32_t to);
+  void clear_slot(int32_t slot);
+
+ private:
+  struct Layer { StateSpec spec; std::byte* keys = nullptr; std::byte* values = nullptr; float* slots = nullptr; };
+  std::byte* map(size_t bytes);
+  void release();
+  std::vector<Layer> layers_;
+  std::vector<std::pair<void*, size_t>> mappings_;
+  StatePlan plan_;
+  bool half_ = false;
+};
+
+}  // namespace cpu
