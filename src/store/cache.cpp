@@ -43,7 +43,8 @@ std::string ref_main(const std::string& folder) {
 std::vector<RepoFile> files_under(const std::string& root) {
   std::vector<RepoFile> out;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, error), end; !error && it != end; it.increment(error)) {
+  for (fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, error), end; !error && it != end;
+       it.increment(error)) {
     std::error_code gone;
     if (!it->is_regular_file(gone)) continue;  // follows links: a link without its blob is not a file
     const size_t bytes = it->file_size(gone);
@@ -54,7 +55,7 @@ std::vector<RepoFile> files_under(const std::string& root) {
 }
 
 int64_t modified(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_mtime) : 0;
 }
 
@@ -89,7 +90,8 @@ std::vector<Snapshot> snapshots(const std::string& cache_dir, const std::string&
     const std::string path = it->path().string(), commit = it->path().filename().string();
     out.push_back({commit, path, files_under(path), commit == main, modified(path)});
   }
-  std::ranges::sort(out, [](const Snapshot& a, const Snapshot& b) { return std::pair(a.is_main, a.modified_unix_s) > std::pair(b.is_main, b.modified_unix_s); });
+  std::ranges::sort(
+      out, [](const Snapshot& a, const Snapshot& b) { return std::pair(a.is_main, a.modified_unix_s) > std::pair(b.is_main, b.modified_unix_s); });
   return out;
 }
 
@@ -109,7 +111,9 @@ Result<Choice> choose_local(const Snapshot& snapshot, const ModelName& wanted) {
   return choice;
 }
 
-std::string model_path(const Snapshot& snapshot, const Choice& choice) { return choice.main.empty() ? snapshot.path : snapshot.path + "/" + choice.main; }
+std::string model_path(const Snapshot& snapshot, const Choice& choice) {
+  return choice.main.empty() ? snapshot.path : snapshot.path + "/" + choice.main;
+}
 
 Status make_folders(const std::string& path) {
   std::error_code error;
@@ -125,7 +129,8 @@ Status link_blob(const std::string& folder, const std::string& commit, const std
   for (const char c : file) target.insert(0, c == '/' ? "../" : "");
   const std::string fresh = fresh_name(link);
   ::unlink(fresh.c_str());
-  if (::symlink(target.c_str(), fresh.c_str()) != 0 && ::link(blob_path(folder, etag).c_str(), fresh.c_str()) != 0) return io_error("cannot link " + link, errno);
+  if (::symlink(target.c_str(), fresh.c_str()) != 0 && ::link(blob_path(folder, etag).c_str(), fresh.c_str()) != 0)
+    return io_error("cannot link " + link, errno);
   if (::rename(fresh.c_str(), link.c_str()) != 0) return io_error("cannot link " + link, errno);
   return ok_status();
 }

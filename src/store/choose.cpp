@@ -15,9 +15,19 @@ constexpr const char* kPreferred[] = {"Q4_K_M", "Q4_0", "Q4_1", "Q8_0", "Q4_K_S"
 bool ends_with(const std::string& name, std::string_view tail) { return lower(name).ends_with(tail); }
 
 bool is_sidecar(const std::string& name) {
-  static const std::set<std::string> kNames = {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model",
-                                               "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "chat_template.jinja",
-                                               "chat_template.json", "model.safetensors.index.json", "preprocessor_config.json"};
+  static const std::set<std::string> kNames = {"config.json",
+                                               "generation_config.json",
+                                               "tokenizer.json",
+                                               "tokenizer_config.json",
+                                               "tokenizer.model",
+                                               "special_tokens_map.json",
+                                               "added_tokens.json",
+                                               "vocab.json",
+                                               "merges.txt",
+                                               "chat_template.jinja",
+                                               "chat_template.json",
+                                               "model.safetensors.index.json",
+                                               "preprocessor_config.json"};
   return kNames.contains(name) || name.ends_with(".safetensors.index.json");
 }
 
@@ -77,7 +87,8 @@ Result<Choice> choose_gguf(const std::vector<GgufGroup>& groups, const ModelName
 std::string extensions(const std::vector<RepoFile>& files) {
   std::set<std::string> seen;
   for (const RepoFile& file : files)
-    if (const size_t dot = file.name.rfind('.'); dot != file.name.npos && file.name.find('/', dot) == file.name.npos) seen.insert(file.name.substr(dot));
+    if (const size_t dot = file.name.rfind('.'); dot != file.name.npos && file.name.find('/', dot) == file.name.npos)
+      seen.insert(file.name.substr(dot));
   std::string out;
   for (const std::string& extension : seen)
     if (out.size() < 80) out += (out.empty() ? "" : " ") + extension;
@@ -110,8 +121,10 @@ std::vector<RepoFile> safetensors_files(const std::vector<RepoFile>& files) {
   std::vector<RepoFile> small, weights, consolidated;
   for (const RepoFile& file : files) {
     if (file.name.find('/') != file.name.npos) continue;
-    if (is_sidecar(file.name)) small.push_back(file);
-    else if (ends_with(file.name, ".safetensors")) (file.name.starts_with("consolidated") ? consolidated : weights).push_back(file);
+    if (is_sidecar(file.name))
+      small.push_back(file);
+    else if (ends_with(file.name, ".safetensors"))
+      (file.name.starts_with("consolidated") ? consolidated : weights).push_back(file);
   }
   if (weights.empty()) weights = std::move(consolidated);  // the same weights twice otherwise
   if (weights.empty()) return {};

@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::optional<size_t> size_of(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
   return static_cast<size_t>(info.st_size);
 }
@@ -74,7 +74,8 @@ class Partial {
  private:
   Error failed(const char* attempted) const {
     const int error = errno;
-    return {Code::io, fmt::format("cannot {} {}: {}{}", attempted, path_, std::strerror(error), error == ENOSPC ? "; free some space and pull again, it resumes" : "")};
+    return {Code::io, fmt::format("cannot {} {}: {}{}", attempted, path_, std::strerror(error),
+                                  error == ENOSPC ? "; free some space and pull again, it resumes" : "")};
   }
   void report(bool last) {
     const auto now = Clock::now();
@@ -159,7 +160,8 @@ Status Hub::fetch_blob(const std::string& repo, const std::string& url, const Re
     pure = true;
   }
   partial.remove();
-  return Error{Code::corrupt_file, fmt::format("{} of {}: the bytes do not have the announced {}; nothing was kept", file.name, repo, file.etag.size() == 64 ? "sha256" : "git hash")};
+  return Error{Code::corrupt_file, fmt::format("{} of {}: the bytes do not have the announced {}; nothing was kept", file.name, repo,
+                                               file.etag.size() == 64 ? "sha256" : "git hash")};
 }
 
 }  // namespace store

@@ -10,15 +10,20 @@
 namespace store {
 namespace {
 
-template <auto release> struct Releaser {
+template <auto release>
+struct Releaser {
   void operator()(auto* handle) const { release(handle); }
 };
-using Easy = std::unique_ptr<CURL, Releaser<curl_easy_cleanup>>;    // CURL and CURLM are both void
+using Easy = std::unique_ptr<CURL, Releaser<curl_easy_cleanup>>;  // CURL and CURLM are both void
 using Multi = std::unique_ptr<CURLM, Releaser<curl_multi_cleanup>>;
 using List = std::unique_ptr<curl_slist, Releaser<curl_slist_free_all>>;
 using Url = std::unique_ptr<CURLU, Releaser<curl_url_cleanup>>;
 
-struct Transfer { const HttpRequest* request; HttpReply* reply; bool refused = false; };
+struct Transfer {
+  const HttpRequest* request;
+  HttpReply* reply;
+  bool refused = false;
+};
 
 std::string part(const Url& url, CURLUPart which) {
   char* text = nullptr;
@@ -67,14 +72,20 @@ size_t take_body(Transfer& transfer, CURL* handle, std::string_view bytes) {
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &reply.status);
   if (reply.status < 200 || reply.status > 299) return bytes.size();  // a redirect's or an error's text is not shown
   bool taken = true;
-  if (transfer.request->sink) taken = transfer.request->sink(reply, bytes);
-  else if (reply.body.size() + bytes.size() > transfer.request->max_body_bytes) taken = false;
-  else reply.body += bytes;
+  if (transfer.request->sink)
+    taken = transfer.request->sink(reply, bytes);
+  else if (reply.body.size() + bytes.size() > transfer.request->max_body_bytes)
+    taken = false;
+  else
+    reply.body += bytes;
   transfer.refused = !taken;
   return taken ? bytes.size() : 0;
 }
 
-struct BodyUser { Transfer* transfer; CURL* handle; };
+struct BodyUser {
+  Transfer* transfer;
+  CURL* handle;
+};
 
 size_t on_body(char* data, size_t size, size_t count, void* user) {
   const auto& body = *static_cast<BodyUser*>(user);
@@ -115,7 +126,8 @@ Fault fault_of(CURLcode code, CURL* handle) {
 }
 
 // One request without redirects.
-void run_once(const HttpRequest& request, const std::string& url, const StoreOptions& options, bool with_token, const std::stop_token& stop, HttpReply& reply) {
+void run_once(const HttpRequest& request, const std::string& url, const StoreOptions& options, bool with_token, const std::stop_token& stop,
+              HttpReply& reply) {
   const Easy easy(curl_easy_init());
   const Multi multi(curl_multi_init());
   CHECK(easy && multi);

@@ -13,8 +13,10 @@ constexpr long kLongestWait_s = 120;
 std::string percent_encoded(std::string_view path) {
   std::string out;
   for (const unsigned char c : path) {
-    if (std::isalnum(c) || c == '/' || c == '-' || c == '_' || c == '.' || c == '~') out += static_cast<char>(c);
-    else out += fmt::format("%{:02X}", c);
+    if (std::isalnum(c) || c == '/' || c == '-' || c == '_' || c == '.' || c == '~')
+      out += static_cast<char>(c);
+    else
+      out += fmt::format("%{:02X}", c);
   }
   return out;
 }
@@ -51,7 +53,8 @@ Result<RepoListing> parse_listing(const std::string& repo, const std::string& bo
   if (!siblings || !siblings->is_array()) return Error{Code::corrupt_file, "the hub's listing of " + repo + " has no files"};
   for (const JsonView sibling : simdjson::dom::array(*siblings)) {
     RepoFile file = parse_sibling(sibling);
-    if (!is_safe_relative(file.name)) return Error{Code::corrupt_file, "the hub's listing of " + repo + " has a file name that would leave its folder"};
+    if (!is_safe_relative(file.name))
+      return Error{Code::corrupt_file, "the hub's listing of " + repo + " has a file name that would leave its folder"};
     listing.files.push_back(std::move(file));
   }
   return listing;
@@ -64,10 +67,11 @@ Error Hub::refusal(const std::string& repo, const HttpReply& reply) const {
   const std::string page = client_.options().endpoint + "/" + repo, seen = fmt::format(" (HTTP {})", reply.status);
   const std::string reason = header(reply, "x-error-code");
   if (reply.status == 404 || reason == "RepoNotFound" || reason == "EntryNotFound")
-    return {Code::not_found, fmt::format("the hub has no {}{}; check the spelling at {}{}", repo, seen, page,
-                                         token ? "" : ", or set HF_TOKEN if it is private")};
+    return {Code::not_found,
+            fmt::format("the hub has no {}{}; check the spelling at {}{}", repo, seen, page, token ? "" : ", or set HF_TOKEN if it is private")};
   if (reply.status == 401 || reply.status == 403) {
-    if (token) return {Code::denied, fmt::format("the token in HF_TOKEN may not read {}{}; accept its terms at {} or use another token", repo, seen, page)};
+    if (token)
+      return {Code::denied, fmt::format("the token in HF_TOKEN may not read {}{}; accept its terms at {} or use another token", repo, seen, page)};
     return {Code::denied, fmt::format("{} is gated or private{}; accept its terms at {} and set HF_TOKEN", repo, seen, page)};
   }
   if (reply.status == 429) return {Code::overloaded, fmt::format("the hub asks to slow down while reading {}{}; try again later", repo, seen)};
@@ -76,8 +80,10 @@ Error Hub::refusal(const std::string& repo, const HttpReply& reply) const {
 
 // True: try again. False: this answer is final. An error: stopped, or out of patience.
 Result<bool> Hub::wait_for_retry(const std::string& repo, const HttpReply& reply, int failures) {
-  if (reply.fault == Fault::stopped || client_.stop().stop_requested()) return Error{Code::cancelled, "stopped while reading " + repo + " from the hub"};
-  const bool again = reply.fault == Fault::cut || reply.fault == Fault::unreachable || (reply.fault == Fault::none && (reply.status == 429 || reply.status == 408 || reply.status >= 500));
+  if (reply.fault == Fault::stopped || client_.stop().stop_requested())
+    return Error{Code::cancelled, "stopped while reading " + repo + " from the hub"};
+  const bool again = reply.fault == Fault::cut || reply.fault == Fault::unreachable ||
+                     (reply.fault == Fault::none && (reply.status == 429 || reply.status == 408 || reply.status >= 500));
   unreachable_ = reply.fault == Fault::unreachable;
   if (!again) return false;
   if (failures > client_.options().max_retries || reply.retry_after_s > kLongestWait_s) {
@@ -85,7 +91,8 @@ Result<bool> Hub::wait_for_retry(const std::string& repo, const HttpReply& reply
     return Error{Code::io, fmt::format("cannot read {} from the hub: {}", repo, reply.fault_text)};
   }
   const long backoff = std::min<long>(30'000, static_cast<long>(client_.options().retry_base_ms) << std::min(failures - 1, 16));
-  if (!client_.sleep_ms(reply.retry_after_s > 0 ? reply.retry_after_s * 1000 : backoff)) return Error{Code::cancelled, "stopped while reading " + repo + " from the hub"};
+  if (!client_.sleep_ms(reply.retry_after_s > 0 ? reply.retry_after_s * 1000 : backoff))
+    return Error{Code::cancelled, "stopped while reading " + repo + " from the hub"};
   return true;
 }
 

@@ -21,7 +21,7 @@ size_t total(const std::vector<RepoFile>& files) {
 }
 
 int64_t modified(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_mtime) : 0;
 }
 
@@ -51,7 +51,8 @@ void add_models(const Snapshot& snapshot, const std::string& repo, std::set<std:
     if (seen.insert(model.name).second) out.push_back(std::move(model));
   };
   if (const Result<Choice> choice = choose_local(snapshot, {repo, "", nullptr}); choice && choice->container == "safetensors")
-    add({repo, snapshot.path, "safetensors", quant_of_config(snapshot.path + "/config.json"), total(choice->files)}, snapshot.path + "/" + choice->files.back().name);
+    add({repo, snapshot.path, "safetensors", quant_of_config(snapshot.path + "/config.json"), total(choice->files)},
+        snapshot.path + "/" + choice->files.back().name);
   for (const GgufGroup& group : gguf_groups(snapshot.files)) {
     if (static_cast<int>(group.shards.size()) != group.of) continue;
     const std::string path = snapshot.path + "/" + group.shards.front().name;
@@ -103,7 +104,8 @@ Result<std::vector<std::string>> files_to_remove(const ModelName& wanted, const 
     if (!choice) continue;
     for (const RepoFile& file : choice->files) paths.push_back(snapshot.path + "/" + file.name);
   }
-  if (paths.empty()) return Error{Code::not_found, fmt::format("{} is not on this machine{}", spelled(wanted), first.message.empty() ? "" : ": " + first.message)};
+  if (paths.empty())
+    return Error{Code::not_found, fmt::format("{} is not on this machine{}", spelled(wanted), first.message.empty() ? "" : ": " + first.message)};
   return paths;
 }
 
@@ -113,8 +115,10 @@ Result<size_t> remove_files(const std::vector<std::string>& paths, const std::st
   for (const std::string& path : paths) {
     const std::string blob = blob_of(path);
     std::error_code error;
-    if (blob.empty()) freed += fs::file_size(path, error);
-    else blobs.insert(blob);
+    if (blob.empty())
+      freed += fs::file_size(path, error);
+    else
+      blobs.insert(blob);
     if (!fs::remove(path, error) && error) return Error{Code::io, fmt::format("cannot remove {}: {}", path, error.message())};
   }
   const std::set<std::string> used = blobs_in_use(folder);
@@ -129,7 +133,9 @@ Result<size_t> remove_files(const std::vector<std::string>& paths, const std::st
 }
 
 bool has_weights(const std::string& cache_dir, const std::string& repo) {
-  return std::ranges::any_of(snapshots(cache_dir, repo), [](const Snapshot& snapshot) { return !gguf_groups(snapshot.files).empty() || !safetensors_files(snapshot.files).empty(); });
+  return std::ranges::any_of(snapshots(cache_dir, repo), [](const Snapshot& snapshot) {
+    return !gguf_groups(snapshot.files).empty() || !safetensors_files(snapshot.files).empty();
+  });
 }
 
 }  // namespace
@@ -147,13 +153,15 @@ Result<std::vector<LocalModel>> list_models(const StoreOptions& options) {
 Result<size_t> remove_model(const std::string& name, const StoreOptions& options) {
   const auto wanted = store::parse_name(name, true);
   if (!wanted) {
-    if (store::exists(name)) return Error{Code::invalid_request, fmt::format("{} is a path; only models of the cache are removed, by their name", name)};
+    if (store::exists(name))
+      return Error{Code::invalid_request, fmt::format("{} is a path; only models of the cache are removed, by their name", name)};
     return store::unknown_name(name, options);
   }
   const std::string folder = store::repo_folder(options.cache_dir, wanted->repo);
   if (!store::exists(folder)) {
     Error error = store::unknown_name(name, options);
-    return Error{Code::not_found, fmt::format("{} is not on this machine{}", name, error.message.find("did you mean") != std::string::npos && !wanted->alias ? "; " + error.message : "")};
+    return Error{Code::not_found, fmt::format("{} is not on this machine{}", name,
+                                              error.message.find("did you mean") != std::string::npos && !wanted->alias ? "; " + error.message : "")};
   }
   if (wanted->quant.empty() && !(wanted->alias && *wanted->alias->file)) return store::remove_folder(folder);
   TRY(const std::vector<std::string> paths, store::files_to_remove(*wanted, options));

@@ -61,7 +61,8 @@ std::optional<ModelName> parse_name(const std::string& name, bool bare) {
   const std::string repo = name.substr(0, colon), quant = colon == name.npos ? "" : name.substr(colon + 1);
   if (colon != name.npos && (quant.empty() || !is_safe_relative(quant))) return std::nullopt;
   const size_t slash = repo.find('/');
-  if (slash == repo.npos ? !(bare && is_repo_part(repo)) : !is_repo_part(repo.substr(0, slash)) || !is_repo_part(repo.substr(slash + 1))) return std::nullopt;
+  if (slash == repo.npos ? !(bare && is_repo_part(repo)) : !is_repo_part(repo.substr(0, slash)) || !is_repo_part(repo.substr(slash + 1)))
+    return std::nullopt;
   return ModelName{repo, quant, nullptr};
 }
 
@@ -92,7 +93,8 @@ ShardName parse_shard(std::string_view file) {
   if (stem.size() > kTail) {
     const std::string_view tail = stem.substr(stem.size() - kTail);
     const int shard = digits(tail.substr(1, 5)), of = digits(tail.substr(10));
-    if (tail[0] == '-' && tail.substr(6, 4) == "-of-" && shard >= 1 && of >= shard) return {std::string(stem.substr(0, stem.size() - kTail)), shard, of};
+    if (tail[0] == '-' && tail.substr(6, 4) == "-of-" && shard >= 1 && of >= shard)
+      return {std::string(stem.substr(0, stem.size() - kTail)), shard, of};
   }
   return {std::string(stem), 1, 1};
 }

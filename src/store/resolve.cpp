@@ -24,7 +24,8 @@ std::vector<std::string> known_names(const StoreOptions& options) {
 }
 
 bool looks_like_path(const std::string& name) {
-  return name.starts_with('/') || name.starts_with('.') || name.starts_with('~') || lower(name).ends_with(".gguf") || lower(name).ends_with(".safetensors");
+  return name.starts_with('/') || name.starts_with('.') || name.starts_with('~') || lower(name).ends_with(".gguf") ||
+         lower(name).ends_with(".safetensors");
 }
 
 Error no_such_path(const std::string& name) {
@@ -32,7 +33,8 @@ Error no_such_path(const std::string& name) {
   std::vector<std::string> beside;
   std::error_code error;
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  for (fs::directory_iterator it(parent, error), end; !error && it != end && beside.size() < 1000; it.increment(error)) beside.push_back(it->path().filename().string());
+  for (fs::directory_iterator it(parent, error), end; !error && it != end && beside.size() < 1000; it.increment(error))
+    beside.push_back(it->path().filename().string());
   std::vector<std::string> near = near_misses(path.filename().string(), beside);
   for (std::string& file : near) file = (path.has_parent_path() ? parent / file : fs::path(file)).string();
   return {Code::not_found, fmt::format("no file or folder {}{}", name, near.empty() ? "" : "; did you mean " + or_list(near) + "?")};
@@ -57,14 +59,16 @@ Result<Found> find_cached(const ModelName& wanted, const StoreOptions& options) 
   const std::string get = options.offline ? fmt::format("offline (HF_HUB_OFFLINE), so unset that and type: calla pull {}", spelled(wanted))
                                           : fmt::format("get it with: calla pull {}", spelled(wanted));
   if (first.message.empty()) return Error{Code::not_found, fmt::format("{} is not on this machine; {}", spelled(wanted), get)};
-  if (first.code == Code::corrupt_file) return Error{Code::not_found, fmt::format("{} is here only in part ({}); {}", spelled(wanted), first.message, get)};
+  if (first.code == Code::corrupt_file)
+    return Error{Code::not_found, fmt::format("{} is here only in part ({}); {}", spelled(wanted), first.message, get)};
   return Error{Code::not_found, fmt::format("{} is not on this machine (of it, here: {}); {}", spelled(wanted), first.message, get)};
 }
 
 }  // namespace store
 
 Result<std::string> resolve_model(const std::string& name, const StoreOptions& options) {
-  if (name.empty()) return Error{Code::not_found, fmt::format("no model named: type a path, owner/repo[:QUANT], or a short name such as {}", aliases()[0].name)};
+  if (name.empty())
+    return Error{Code::not_found, fmt::format("no model named: type a path, owner/repo[:QUANT], or a short name such as {}", aliases()[0].name)};
   if (store::exists(name)) return name;
   const auto wanted = store::parse_name(name, true);
   if (!wanted || (wanted->repo.find('/') == wanted->repo.npos && !store::exists(store::repo_folder(options.cache_dir, wanted->repo))))

