@@ -43,7 +43,11 @@ struct Generation {
   std::function<void(int done_tokens, int total_tokens)> progress;  // prefill progress
 };
 
-struct EngineStats { int running = 0, waiting = 0; size_t pages_total = 0, pages_free = 0, snapshots = 0; uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0; };
+struct EngineStats {
+  int running = 0, waiting = 0;
+  size_t pages_total = 0, pages_free = 0, snapshots = 0;  // pages_free: held by no sequence; what lies cached in them can be evicted
+  uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, preemptions = 0;
+};
 
 class Engine {
  public:

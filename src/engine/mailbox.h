@@ -14,9 +14,25 @@ class Mailbox {
  public:
   explicit Mailbox(size_t capacity) : capacity_(capacity) {}
 
-  bool submit(std::shared_ptr<Sequence> sequence) {  // false: full, or the engine is ending
+  // Threads inside generate(). The engine waits for them before it goes; their number bounds every queue behind this door.
+  bool enter() {  // false: too many, or the engine is ending
     std::lock_guard lock(mutex_);
-    if (ending_ || submitted_.size() >= capacity_) return false;
+    if (ending_ || inside_ >= capacity_) return false;
+    ++inside_;
+    return true;
+  }
+  void leave() {
+    std::lock_guard lock(mutex_);
+    if (--inside_ == 0) left_.notify_all();
+  }
+  void wait_until_left() {
+    std::unique_lock lock(mutex_);
+    left_.wait(lock, [&] { return inside_ == 0; });
+  }
+
+  bool submit(std::shared_ptr<Sequence> sequence) {  // after enter(); false: the engine is ending
+    std::lock_guard lock(mutex_);
+    if (ending_) return false;
     submitted_.push_back(std::move(sequence));
     nudged_.store(true);
     wake_.notify_one();
@@ -34,15 +50,13 @@ class Mailbox {
     wake_.notify_one();
   }
 
-  // Engine thread: moves what was submitted to the end of `out`, up to `limit` in it. False: the engine is ending.
-  bool take(std::deque<std::shared_ptr<Sequence>>& out, size_t limit) {
+  // Engine thread: moves what was submitted to the end of `out`. False: the engine is ending.
+  bool take(std::deque<std::shared_ptr<Sequence>>& out) {
     if (!nudged_.load()) return true;
     std::lock_guard lock(mutex_);
     nudged_.store(false);
-    while (!submitted_.empty() && out.size() < limit) {
-      out.push_back(std::move(submitted_.front()));
-      submitted_.pop_front();
-    }
+    for (auto& sequence : submitted_) out.push_back(std::move(sequence));
+    submitted_.clear();
     return !ending_;
   }
   void wait(std::chrono::milliseconds at_most) {
@@ -50,26 +64,12 @@ class Mailbox {
     wake_.wait_for(lock, at_most, [&] { return nudged_.load(); });
   }
 
-  // Threads inside generate(); the engine waits for them before it goes.
-  void enter() {
-    std::lock_guard lock(mutex_);
-    ++inside_;
-  }
-  void leave() {
-    std::lock_guard lock(mutex_);
-    if (--inside_ == 0) left_.notify_all();
-  }
-  void wait_until_left() {
-    std::unique_lock lock(mutex_);
-    left_.wait(lock, [&] { return inside_ == 0; });
-  }
-
  private:
   const size_t capacity_;
   std::mutex mutex_;
   std::condition_variable wake_, left_;
-  std::deque<std::shared_ptr<Sequence>> submitted_;
+  std::vector<std::shared_ptr<Sequence>> submitted_;
   std::atomic<bool> nudged_{false};
   bool ending_ = false;
-  int inside_ = 0;
+  size_t inside_ = 0;
 };

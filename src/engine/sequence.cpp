@@ -31,15 +31,17 @@ Sequence::Sequence(const Generation& generation, int context_tokens, int page_to
   std::sort(snapshot_at.begin(), snapshot_at.end());
 }
 
+int Sequence::places(int rows) const {
+  // Positions that a preempted sequence computes a second time were reported already.
+  const int reports = request->prompt_logits ? std::max(0, std::min(n_past + rows, n_prompt) - std::max(n_past, prompt_reported)) : 0;
+  return reports + (n_past + rows == static_cast<int>(tokens.size()) ? 1 : 0);
+}
+
 int Sequence::room_rows(int wanted) const {
   const int room = channel.room();
   if (room == 0) return 0;
-  if (!request->prompt_logits || n_past + wanted <= prompt_reported) return wanted;
-  // Positions that a preempted sequence computes a second time were reported already and take no place.
-  const int free_rows = std::max(0, prompt_reported - n_past);
-  const int rows = std::min(wanted, free_rows + room);
-  const bool samples = n_past + rows == static_cast<int>(tokens.size());
-  return samples && rows == free_rows + room && rows > free_rows ? rows - 1 : rows;
+  while (wanted > 0 && places(wanted) > room) --wanted;
+  return wanted;
 }
 
 bool Sequence::is_stop(TokenId id) const { return std::ranges::find(request->stop_ids, id) != request->stop_ids.end(); }

@@ -30,15 +30,15 @@ struct Sequence {
   int32_t slot = -1;
   int32_t prompt_reported = 0;      // prompt positions whose logits went out
   int32_t n_cached = 0;             // tokens that the first start found in the prefix cache
-  bool was_started = false;
+  bool was_started = false, completed = false;  // completed: ended by itself
   EngineClock::time_point started, first_token, last_token, paused_since;
   bool paused = false;
 
   int n_generated() const { return static_cast<int>(tokens.size()) - n_prompt; }
   int n_pending() const { return static_cast<int>(tokens.size()) - n_past; }
   bool decoding() const { return n_generated() > 0 && n_pending() == 1; }
-  // Rows that the next step may take without overfilling the channel: a prompt position with wanted logits takes a place, so does a token.
-  int room_rows(int wanted) const;
+  int places(int rows) const;       // in the channel, that the events of the next `rows` rows take
+  int room_rows(int wanted) const;  // how many of `wanted` rows the next step may take without overfilling the channel
   bool is_stop(TokenId id) const;
   bool finished() const;            // by its last token or by length
 };

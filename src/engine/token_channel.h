@@ -54,11 +54,11 @@ class TokenChannel {
     return written_ != read_ ? Next::event : Next::closed;
   }
   const Event& front() const { return events_[read_ % events_.size()]; }  // stays valid until pop
-  bool pop() {  // true: the channel was full, the engine may be waiting for room
+  bool pop() {  // true: there was too little room for a step (which writes up to two events a row), the engine may be waiting for this
     std::lock_guard lock(mutex_);
-    const bool was_full = written_ - read_ == events_.size();
+    const bool was_short = written_ - read_ + 1 >= events_.size();
     ++read_;
-    return was_full;
+    return was_short;
   }
   int take_progress() {
     std::lock_guard lock(mutex_);

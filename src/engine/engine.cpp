@@ -1,0 +1,243 @@
+// engine: the engine thread, and generate() on the threads that wait for it.
+#include "engine/engine.h"
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include "engine/mailbox.h"
+#include "engine/sampler.h"
+#include "engine/scheduler.h"
+#include "engine/state_plan.h"
+
+namespace {
+double seconds(EngineClock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+class LocalEngine final : public Engine {
+ public:
+  LocalEngine(std::unique_ptr<Device> device, std::unique_ptr<Model> model, const EngineOptions& options, const EnginePlan& plan)
+      : device_(std::move(device)),
+        model_(std::move(model)),
+        page_tokens_(options.page_tokens),
+        context_tokens_(plan.context_tokens),
+        mailbox_(static_cast<size_t>(options.max_sequences) + static_cast<size_t>(options.max_waiting)),
+        scheduler_(*device_, options, plan.state, plan.recurrent),
+        sampler_(model_->config().vocab_size) {
+    thread_ = std::thread([this] { run(); });
+  }
+  ~LocalEngine() override {
+    mailbox_.end();
+    mailbox_.wait_until_left();
+    thread_.join();
+  }
+
+  Result<Finish> generate(const Generation& request, const TokenSink& out, std::stop_token stop) override;
+  int context_tokens() const override { return context_tokens_; }
+  const ModelConfig& config() const override { return model_->config(); }
+  EngineStats stats() const override {
+    std::lock_guard lock(stats_mutex_);
+    return stats_;
+  }
+
+ private:
+  // Waiting threads.
+  Status check(const Generation& request) const;
+  Result<Finish> follow(Sequence& sequence, const TokenSink& out, const std::stop_token& stop);
+
+  // Engine thread.
+  void run();
+  void drop_abandoned();
+  bool step();
+  void deliver(const Scheduler::Entry& entry, std::span<const float> logits);
+  bool sample(Sequence& sequence, std::span<const float> row);
+  void end(Sequence& sequence, std::optional<Error> error);
+  void note_stats();
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Model> model_;
+  const int page_tokens_, context_tokens_;
+  Mailbox mailbox_;
+  Scheduler scheduler_;  // this and what follows: engine thread only
+  Sampler sampler_;
+  EngineStats counted_;
+  mutable std::mutex stats_mutex_;
+  EngineStats stats_;    // a copy for everyone
+  std::thread thread_;
+};
+
+// ---- waiting threads ----------------------------------------------------------------------------------------------------
+
+Status LocalEngine::check(const Generation& request) const {
+  const int rows = model_->config().vocab_size;
+  if (request.prompt.empty()) return Error{Code::invalid_request, "cannot answer: the prompt has no tokens"};
+  for (TokenId id : request.prompt)
+    if (id < 0 || id >= rows)
+      return Error{Code::invalid_request, "cannot answer: the prompt has the token id " + std::to_string(id) + ", the model has " + std::to_string(rows)};
+  if (request.max_tokens < 0) return Error{Code::invalid_request, "cannot answer: max_tokens is " + std::to_string(request.max_tokens)};
+  // A place is left for the first token of the answer, unless none is wanted.
+  if (request.prompt.size() + (request.max_tokens > 0 ? 1 : 0) > static_cast<size_t>(context_tokens_))
+    return prompt_too_long(static_cast<int>(request.prompt.size()), context_tokens_);
+  return ok_status();
+}
+
+Result<Finish> LocalEngine::generate(const Generation& request, const TokenSink& out, std::stop_token stop) {
+  TRY_STATUS(check(request));
+  if (!mailbox_.enter()) return Error{Code::overloaded, "cannot answer: too many requests are waiting"};
+  auto sequence = std::make_shared<Sequence>(request, context_tokens_, page_tokens_, model_->config().vocab_size);
+  Result<Finish> result = Error{Code::cancelled, "cannot answer: the engine is shutting down"};
+  {
+    const std::stop_callback on_stop(stop, [&] {
+      sequence->abandoned = true;
+      mailbox_.nudge();
+    });
+    if (mailbox_.submit(sequence)) result = follow(*sequence, out, stop);
+  }
+  mailbox_.leave();
+  return result;
+}
+
+// Passes events on until the engine thread has closed the channel. After the sink's or the token's no, the rest is thrown away.
+Result<Finish> LocalEngine::follow(Sequence& s, const TokenSink& out, const std::stop_token& stop) {
+  bool refused = false;
+  int delivered = 0;
+  for (TokenChannel::Next next; (next = s.channel.wait()) != TokenChannel::Next::closed;) {
+    const bool wanted = !refused && !stop.stop_requested();
+    if (next == TokenChannel::Next::progress) {
+      const int done = s.channel.take_progress();
+      if (wanted && s.request->progress) s.request->progress(done, s.n_prompt);
+      continue;
+    }
+    const TokenChannel::Event& event = s.channel.front();
+    if (wanted && event.is_prompt) s.request->prompt_logits(event.index, event.logits);
+    if (wanted && !event.is_prompt) {
+      ++delivered;
+      refused = !out({event.id, event.index, s.request->want_logits ? event.logits : std::span<const float>()});
+    }
+    if (refused) s.abandoned = true;
+    if (s.channel.pop() || refused) mailbox_.nudge();
+  }
+  if (s.channel.error()) return *s.channel.error();
+  Finish finish;
+  const bool complete = s.completed && delivered == s.n_generated(), by_token = complete && delivered > 0 && s.is_stop(s.tokens.back());
+  finish.reason = refused || by_token ? Finish::Reason::stop : complete ? Finish::Reason::length : Finish::Reason::cancelled;
+  finish.prompt_tokens = s.n_prompt;
+  finish.cached_tokens = s.n_cached;
+  finish.completion_tokens = delivered;
+  if (s.n_generated() > 0) {
+    finish.prefill_s = seconds(s.first_token - s.started);
+    finish.decode_s = seconds(s.last_token - s.first_token);
+  }
+  return finish;
+}
+
+// ---- engine thread ------------------------------------------------------------------------------------------------------
+
+void LocalEngine::run() {
+  using namespace std::chrono_literals;
+  while (mailbox_.take(scheduler_.waiting())) {
+    for (const auto& sequence : scheduler_.waiting())
+      if (sequence->age == 0) scheduler_.arrive(*sequence);
+    drop_abandoned();
+    const bool worked = step();
+    note_stats();
+    // Waiting sequences are looked at again: a slow reader may have become slow enough to lose its place.
+    if (!worked) mailbox_.wait(scheduler_.waiting().empty() ? 60000ms : 100ms);
+  }
+  const Error gone{Code::cancelled, "cannot answer: the engine is shutting down"};
+  while (!scheduler_.running().empty()) end(*scheduler_.running().back(), gone);
+  for (const auto& sequence : scheduler_.waiting()) sequence->channel.close(gone);
+  scheduler_.waiting().clear();
+}
+
+void LocalEngine::drop_abandoned() {
+  auto& waiting = scheduler_.waiting();
+  for (size_t i = waiting.size(); i-- > 0;) {
+    if (!waiting[i]->abandoned) continue;
+    waiting[i]->channel.close(std::nullopt);
+    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (size_t i = scheduler_.running().size(); i-- > 0;)
+    if (scheduler_.running()[i]->abandoned) end(*scheduler_.running()[i], std::nullopt);
+}
+
+bool LocalEngine::step() {
+  const Batch& batch = scheduler_.next_step();
+  if (scheduler_.entries().empty()) return false;
+  const Tensor logits = model_->forward(device_->begin(), batch);
+  if (Status status = device_->finish(); !status) {
+    for (const auto& entry : scheduler_.entries()) end(*entry.sequence, status.error());
+    return true;
+  }
+  const std::span<const float> rows = batch.logit_rows.empty() ? std::span<const float>() : device_->host(logits);
+  ++counted_.steps;
+  for (const auto& entry : scheduler_.entries()) {
+    const bool decoded = entry.sequence->decoding();
+    (decoded ? counted_.decode_tokens : counted_.prefill_tokens) += static_cast<uint64_t>(entry.n_rows);
+    scheduler_.advance(entry);
+    deliver(entry, rows);
+  }
+  return true;
+}
+
+void LocalEngine::deliver(const Scheduler::Entry& entry, std::span<const float> logits) {
+  Sequence& s = *entry.sequence;
+  const auto vocab = static_cast<size_t>(model_->config().vocab_size);
+  const auto row = [&](int32_t i) { return logits.subspan(static_cast<size_t>(entry.first_logit + i) * vocab, static_cast<size_t>(s.n_valid_ids)); };
+  if (s.n_generated() == 0 && s.request->progress) s.channel.set_progress(s.n_past);
+  if (s.request->prompt_logits)
+    for (int32_t i = 0; s.prompt_reported < std::min(s.n_past, s.n_prompt); ++i) {
+      TokenChannel::Event& event = s.channel.place();
+      event.is_prompt = true;
+      event.index = s.prompt_reported++;
+      std::ranges::copy(row(i), event.logits.begin());
+      s.channel.publish();
+    }
+  if (entry.samples && !sample(s, row(entry.n_logits - 1)))
+    return end(s, Error{Code::device, "cannot sample token " + std::to_string(s.n_generated()) + " of the answer: its logits are not finite numbers"});
+  s.completed = s.finished();
+  if (s.completed) end(s, std::nullopt);
+}
+
+bool LocalEngine::sample(Sequence& s, std::span<const float> row) {
+  const int index = s.n_generated();
+  const TokenId id = sampler_.sample(row, s.request->sampling, s.tokens, s.n_prompt, index);
+  if (id < 0) return false;
+  s.tokens.push_back(id);
+  s.last_token = EngineClock::now();
+  if (index == 0) s.first_token = s.last_token;
+  TokenChannel::Event& event = s.channel.place();
+  event.is_prompt = false;
+  event.id = id;
+  event.index = index;
+  if (s.request->want_logits) std::ranges::copy(row, event.logits.begin());
+  s.channel.publish();
+  return true;
+}
+
+void LocalEngine::end(Sequence& s, std::optional<Error> error) {
+  // The close lets the waiting thread go on, so it comes last, on a sequence that is kept alive.
+  const auto kept = scheduler_.retire(s, !error);
+  note_stats();
+  kept->channel.close(std::move(error));
+}
+
+void LocalEngine::note_stats() {
+  counted_.running = static_cast<int>(scheduler_.running().size());
+  counted_.waiting = static_cast<int>(scheduler_.waiting().size());
+  counted_.pages_total = static_cast<size_t>(scheduler_.pool().pages_total());
+  counted_.pages_free = static_cast<size_t>(scheduler_.pool().pages_total() - scheduler_.pool().pages_pinned());
+  counted_.snapshots = scheduler_.cache().snapshots();
+  counted_.cached_tokens = scheduler_.cached_tokens();
+  counted_.preemptions = scheduler_.preemptions();
+  std::lock_guard lock(stats_mutex_);
+  stats_ = counted_;
+}
+}  // namespace
+
+Result<std::unique_ptr<Engine>> make_engine(std::unique_ptr<Device> device, std::unique_ptr<Model> model, const EngineOptions& options) {
+  EngineOptions o = options;
+  if (o.max_batch_tokens < 1 || o.prefill_chunk < 1 || o.max_sequences < 1 || o.page_tokens < 1 || o.context_tokens < 0 || o.max_waiting < 0)
+    return Error{Code::invalid_request, "cannot start the engine: every size must be at least 1"};
+  o.max_batch_tokens = std::max(o.max_batch_tokens, o.max_sequences + 1);
+  TRY(const EnginePlan plan, plan_state(*device, *model, o));
+  TRY_STATUS(device->allocate_state(model->states(), plan.state));
+  return std::unique_ptr<Engine>(std::make_unique<LocalEngine>(std::move(device), std::move(model), o, plan));
+}
