@@ -29,16 +29,6 @@ static std::string strip(std::string_view text, const StripStep& step) {
   return std::string(text.substr(begin, end - begin));
 }
 
-static std::string strip_accents(std::string_view text) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const Utf8Step c = utf8_step(text, at);
-    if (!is_mark(c.code_point)) out.append(text, at, c.length);
-    at += c.length;
-  }
-  return out;
-}
-
 namespace {
 struct Apply {
   std::string& text;
@@ -49,7 +39,6 @@ struct Apply {
   }
   void operator()(const LowercaseStep&) const { text = lowercase(text); }
   void operator()(const StripStep& step) const { text = strip(text, step); }
-  void operator()(const StripAccentsStep&) const { text = strip_accents(text); }
 };
 }  // namespace
 

@@ -15,9 +15,8 @@ struct ReplaceStep {
 struct PrependStep { std::string prefix; };
 struct LowercaseStep {};
 struct StripStep { bool left = true, right = true; };
-struct StripAccentsStep {};
 
-using NormalizerStep = std::variant<NormalForm, ReplaceStep, PrependStep, LowercaseStep, StripStep, StripAccentsStep>;
+using NormalizerStep = std::variant<NormalForm, ReplaceStep, PrependStep, LowercaseStep, StripStep>;
 
 class Normalizer {
  public:

@@ -55,9 +55,11 @@ static std::string newer_members(std::string_view property) {
 
 static std::string property_members(std::string_view property) { return "\\p{" + std::string(property) + "}" + newer_members(property); }
 
-// Alphabetic, marks, decimal digits and connectors, which is Oniguruma's \w.
-static std::string word_members() {
+// Alphabetic, marks, decimal digits and connectors, which is Oniguruma's \w; outside a class also ² ³ ¹ ¼ ½ ¾, because there it
+// looks Latin-1 up in another table.
+static std::string word_members(bool in_class) {
   std::string out = R"(\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+  if (!in_class) out += R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
   for (const char* property : {"L", "M", "Nd", "Nl", "Pc"}) out += property_members(property);
   return out;
 }
@@ -166,11 +168,11 @@ Status Translator::escape() {
     case 'p': case 'P': return property();
     case 's': emit_class(kSpace, false); break;
     case 'S': emit_class(kNotSpace, false); break;
-    case 'w': emit_class(word_members(), false); break;
+    case 'w': emit_class(word_members(in_class_), false); break;
     case 'd': emit_class(property_members("Nd"), false); break;
     case 'W': case 'D':
       if (in_class_) return unsupported(std::string("\\") + c + " in a class");
-      emit_class(c == 'W' ? word_members() : property_members("Nd"), true);
+      emit_class(c == 'W' ? word_members(false) : property_members("Nd"), true);
       break;
     case 'v': out_ += "\\x0b"; break;
     case 'u':

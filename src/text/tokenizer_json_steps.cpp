@@ -49,7 +49,6 @@ Status read_normalizer(JsonView step, Normalizer& out, int depth) {
   else if (type == "NFKC") out.add(NormalForm::nfkc);
   else if (type == "NFKD") out.add(NormalForm::nfkd);
   else if (type == "Lowercase") out.add(LowercaseStep{});
-  else if (type == "StripAccents") out.add(StripAccentsStep{});
   else if (type == "Strip") out.add(StripStep{find_bool(step, "strip_left").value_or(true), find_bool(step, "strip_right").value_or(true)});
   else if (type == "Prepend") {
     const auto prefix = find_string(step, "prepend");

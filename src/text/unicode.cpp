@@ -60,8 +60,8 @@ static bool is_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<uint8_t>(c) < 0x80; });
 }
 
-std::string normalize(std::string_view text, NormalForm form) {
-  if (is_ascii(text)) return std::string(text);  // every form leaves ASCII alone
+static void append_normalized(std::string_view text, NormalForm form, std::string& out) {
+  if (is_ascii(text)) return void(out.append(text));  // every form leaves ASCII alone
   int options = UTF8PROC_STABLE;
   options |= form == NormalForm::nfc || form == NormalForm::nfkc ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
   if (form == NormalForm::nfkc || form == NormalForm::nfkd) options |= UTF8PROC_COMPAT;
@@ -69,8 +69,43 @@ std::string normalize(std::string_view text, NormalForm form) {
   const auto length = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()), &raw,
                                    static_cast<utf8proc_option_t>(options));
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(raw, &std::free);
-  if (length < 0) return std::string(text);
-  return std::string(reinterpret_cast<const char*>(raw), static_cast<size_t>(length));
+  if (length < 0) out.append(text);
+  else out.append(reinterpret_cast<const char*>(raw), static_cast<size_t>(length));
+}
+
+static bool contains(std::span<const CodePointRange> table, uint32_t c) {
+  const auto after = std::ranges::upper_bound(table, c, {}, &CodePointRange::first);
+  return after != table.begin() && c <= std::prev(after)->last;
+}
+
+// Hugging Face's tables are older than utf8proc's. A character they do not know is a starter that composes with nothing, so the
+// text can be cut there.
+std::string normalize(std::string_view text, NormalForm form) {
+  std::string out;
+  out.reserve(text.size());
+  size_t from = 0;
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Step c = utf8_step(text, at);
+    if (c.code_point >= inert_ranges().front().first && contains(inert_ranges(), c.code_point)) {
+      append_normalized(text.substr(from, at - from), form, out);
+      out.append(text, at, c.length);
+      from = at + c.length;
+    }
+    at += c.length;
+  }
+  append_normalized(text.substr(from), form, out);
+  return out;
+}
+
+// Lower cases of Unicode 14 to 16, which utf8proc 2.6 lacks.
+static uint32_t newer_lower_case(uint32_t c) {
+  if (c == 0x1c89 || c == 0xa7c0 || c == 0xa7cc || c == 0xa7d0 || c == 0xa7d6 || c == 0xa7d8 || c == 0xa7da) return c + 1;
+  if (c == 0x2c2f) return 0x2c5f;
+  if (c == 0xa7cb) return 0x264;
+  if (c == 0xa7dc) return 0x19b;
+  if (c >= 0x10d50 && c <= 0x10d65) return c + 0x20;
+  if (c >= 0x10570 && c <= 0x10595 && c != 0x1057b && c != 0x1058b && c != 0x10593) return c + 0x27;
+  return c;
 }
 
 std::string lowercase(std::string_view text) {
@@ -80,15 +115,10 @@ std::string lowercase(std::string_view text) {
     const Utf8Step step = utf8_step(text, at);
     // The one unconditional multi-character lower case: Hugging Face maps character by character, so no final sigma rule.
     if (step.code_point == 0x130) out += "i\xcc\x87";
-    else append_utf8(static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(step.code_point))), out);
+    else append_utf8(newer_lower_case(static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(step.code_point)))), out);
     at += step.length;
   }
   return out;
-}
-
-static bool contains(std::span<const CodePointRange> table, uint32_t c) {
-  const auto after = std::ranges::upper_bound(table, c, {}, &CodePointRange::first);
-  return after != table.begin() && c <= std::prev(after)->last;
 }
 
 bool is_white_space(uint32_t c) {
