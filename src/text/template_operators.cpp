@@ -13,7 +13,8 @@ void need_defined(const Value& v) {
   fail(std::string("unsupported operand type(s) for ") + op + ": '" + type_name(a) + "' and '" + type_name(b) + "'");
 }
 
-static int64_t checked(bool overflow, int64_t value) {
+// By reference: the operation that sets `value` is the other argument.
+static int64_t checked(bool overflow, const int64_t& value) {
   if (overflow) fail("an integer beyond 64 bits");
   return value;
 }
@@ -199,10 +200,7 @@ Value element(Heap& heap, const Value& v, int64_t index, bool& found) {
 }
 
 static int64_t bound_of(const Value& v, int64_t fallback) {
-  if (v.is(Kind::none)) return fallback;
-  need_defined(v);
-  if (!v.is_int()) fail("slice indices must be integers or None or have an __index__ method");
-  return v.as_int();
+  return v.is(Kind::none) ? fallback : v.as_int();
 }
 
 // Code points of `s` by position, in steps.
@@ -222,8 +220,10 @@ static std::string slice_text(const Value& v, int64_t start, int64_t step, int64
 Value slice(Heap& heap, const Value& v, const Value* from, const Value* to, const Value* by) {
   need_defined(v);
   const bool sliceable = v.is_string() || v.is(Kind::list) || v.is(Kind::tuple) || v.is(Kind::range);
+  bool whole = true;
+  for (const Value* bound : {from, to, by}) whole &= bound->is(Kind::none) || bound->is_int();
+  if (!sliceable || !whole) return heap.undefined(object_name(v) + " has no element slice");
   const int64_t step = bound_of(*by, 1);
-  if (!sliceable) return heap.undefined(object_name(v) + " has no element slice");
   if (step == 0) fail("slice step cannot be zero");
   const int64_t n = length_of(v), low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
   const auto clamp = [&](int64_t i) { return i < 0 ? std::max(i + n, low) : std::min(i, high); };
