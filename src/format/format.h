@@ -35,9 +35,9 @@ struct Format {
 // A stored weight matrix: [.., rows, cols] in one format, with its planes. Spans point into a mapping owned elsewhere.
 struct StoredMatrix {
   const Format* format = nullptr;
-  Shape shape;                              // logical extents, outermost first; back() is the input dimension
-  std::span<const std::byte> codes;         // blocks, or the packed code plane
-  std::span<const std::byte> scale, bias;   // planar formats only
+  Shape shape{};                            // logical extents, outermost first; back() is the input dimension
+  std::span<const std::byte> codes{};       // blocks, or the packed code plane
+  std::span<const std::byte> scale{}, bias{};  // planar formats only
   DType scale_type = DType::bf16;           // element kind of those planes: f32, f16, bf16, u8 (e8m0, e4m3)
   float global_scale = 1;                   // NVFP4's optional per-tensor factor, already divided by 448 * 6
 };
