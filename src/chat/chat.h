@@ -47,6 +47,20 @@ struct Finish {
 };
 using Sink = std::function<bool(const Delta&)>;  // false: the reader has gone away
 
+// The error of a prompt that does not fit. API dialects report both numbers, so they are read back from the one wording.
+inline constexpr char prompt_too_long_wording[] = "cannot answer: the prompt has %d tokens, the context holds %d";
+inline Error prompt_too_long(int prompt_tokens, int context_tokens) {
+  char text[sizeof prompt_too_long_wording + 24];
+  std::snprintf(text, sizeof text, prompt_too_long_wording, prompt_tokens, context_tokens);
+  return {Code::too_large, text};
+}
+// {prompt_tokens, context_tokens}; nullopt for any other error.
+inline std::optional<std::pair<int, int>> read_prompt_too_long(const Error& error) {
+  std::pair<int, int> numbers;
+  if (error.code != Code::too_large || std::sscanf(error.message.c_str(), prompt_too_long_wording, &numbers.first, &numbers.second) != 2) return std::nullopt;
+  return numbers;
+}
+
 // What one model can do, for /v1/models and error messages.
 struct ModelInfo { std::string name; int context_tokens = 0; std::string architecture; };
 

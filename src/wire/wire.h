@@ -1,20 +1,31 @@
 // wire: HTTP and the API dialects. Sees only chat/.
 #pragma once
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 #include "chat/chat.h"
 #include "core/core.h"
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";
+  std::string host = "127.0.0.1";        // a numeric address or "localhost"
   int port = 8080;                       // 0: any free one
-  int max_connections = 64;
+  int max_connections = 64;              // one thread each; more are answered 503 with Retry-After
   size_t max_body_bytes = size_t{32} << 20;
-  int header_timeout_s = 30;
-  std::vector<std::string> api_keys;     // empty: no key asked for
-  std::function<void(const std::string& host, int port)> listening;  // called once the port is open
+  size_t max_header_bytes = size_t{32} << 10;
+  int header_timeout_s = 30;             // from a request's first byte to the end of its header; the body must keep 16 KiB/s beside it
+  int idle_timeout_s = 75;               // between two requests of one connection
+  int write_timeout_s = 300;             // without one byte taken by the reader
+  int ping_interval_s = 10;              // SSE comments while nothing else is sent
+  int drain_timeout_s = 30;              // after `stop`, before running answers are cancelled
+  std::vector<std::string> api_keys = {};     // empty: no key asked for
+  // Browser origins that may call besides loopback ones and those of no web site (app://, vscode-webview://, …); "*": any.
+  std::vector<std::string> cors_origins = {};
+  // Other names for models: {"gpt-4o", "starter"}; "*" on the left: any name that is not there.
+  std::vector<std::pair<std::string, std::string>> aliases = {};
+  std::function<void(const std::string& host, int port)> listening = {};  // called once the port is open
 };
-// Serves until `stop`; then answers what is running and returns.
+// Serves until `stop`; then answers what is running and returns. Fails with io when the port cannot be had.
 Status serve(Completer& completer, const ServerOptions& options, std::stop_token stop);

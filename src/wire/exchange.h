@@ -1,0 +1,71 @@
+// exchange: one request and the way to answer it, whole or as a stream of events.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include "core/json.h"
+#include "wire/http.h"
+#include "wire/watch.h"
+
+// A failure as the OpenAI dialect words it.
+struct ApiError {
+  int status = 400;
+  std::string message;
+  std::string type = "invalid_request_error";
+  std::string param;        // "": null
+  std::string code;         // "": null
+  Json more;                // further members of the error object, or null
+};
+Json to_json(const ApiError& error);          // {"error":{…}}
+ApiError to_api_error(const Error& error);    // the one table from Code to HTTP status
+
+// Server-sent events on one socket. `send` and `finish` are for the answering thread, `ping` for the watching one.
+class EventStream {
+ public:
+  // Nothing is sent before the first event or ping: until then `started` is false and a plain answer is still possible.
+  EventStream(const Socket& socket, std::string head, bool chunked, std::chrono::seconds patience, std::stop_token stop)
+      : socket_(socket), head_(std::move(head)), chunked_(chunked), patience_(patience), stop_(std::move(stop)) {}
+  bool send(std::string_view data);  // one `data:` event; false when the reader is gone
+  bool finish();                     // ends the body; false when the connection cannot be used again
+  void ping(std::string_view comment);  // a comment, when the socket takes it at once
+  bool started() const { return started_; }
+
+ private:
+  std::string framed(std::string_view bytes);
+  const Socket& socket_;
+  std::string head_, unsent_;        // unsent_: the rest of a ping that the socket took only in part
+  const bool chunked_;
+  const std::chrono::seconds patience_;
+  const std::stop_token stop_;
+  std::mutex mutex_;
+  std::atomic<bool> started_ = false;
+};
+
+// One request being answered.
+class Exchange {
+ public:
+  Exchange(const HttpRequest& request, const Socket& socket, const ServerOptions& options, Watcher& watcher, Headers common, bool keep_alive)
+      : request(request), options(options), socket_(socket), watcher_(watcher), common_(std::move(common)), keep_alive_(keep_alive && request.keep_alive) {}
+  const HttpRequest& request;
+  const ServerOptions& options;
+  void add_header(std::string name, std::string value) { common_.emplace_back(std::move(name), std::move(value)); }
+  void respond(int status, const Json& body, Headers more = {});
+  void respond_empty(int status, Headers more = {});
+  void fail(const ApiError& error, Headers more = {});
+  bool keep_alive() const { return keep_alive_; }  // whether another request may follow
+
+  // Runs `work` with a token that is stopped when the client leaves.
+  void watched(const std::function<void(std::stop_token)>& work);
+  // The same with a stream that is pinged. A `work` that never sent anything answers with respond or fail.
+  void streamed(Headers more, const std::function<void(EventStream&, std::stop_token)>& work);
+
+ private:
+  void watch(std::stop_source& stop, std::function<void()> ping, const std::function<void()>& work);
+  void send_whole(int status, std::string_view body, Headers more);
+  const Socket& socket_;
+  Watcher& watcher_;
+  Headers common_;
+  bool keep_alive_;
+};
