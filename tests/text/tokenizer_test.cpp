@@ -121,7 +121,7 @@ TEST(Tokenizer, PlainTextMakesNoSpecialToken) {
 TEST(Tokenizer, LongWordsAreNotQuadratic) {
   const auto tokenizer = tiny();
   std::string word;
-  for (int i = 0; i < 400'000; ++i) word.push_back(static_cast<char>('a' + i * 7919 % 26));
+  for (int64_t i = 0; i < 400'000; ++i) word.push_back(static_cast<char>('a' + i * i % 7919 % 26));
   const auto start = std::chrono::steady_clock::now();
   const auto ids = tokenizer->encode(word);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
