@@ -24,9 +24,11 @@ void* Arena::take(size_t bytes) {
 
 void Step::replay(Team& team, const Kernels& kernels, std::vector<std::vector<float>>& scratch) {
   team.run([&](int member) {
-    const Worker w{member, team.size(), &kernels, scratch[static_cast<size_t>(member)].data()};
+    const Worker shared{member, team.size(), &kernels, scratch[static_cast<size_t>(member)].data()};
+    const Worker alone{0, 1, &kernels, shared.scratch};
     for (size_t i = 0; i < ops_.size(); i++) {
-      if (!ops_[i].serial || member == 0) ops_[i].run(ops_[i].op, w);
+      if (!ops_[i].serial) ops_[i].run(ops_[i].op, shared);
+      else if (member == 0) ops_[i].run(ops_[i].op, alone);
       const bool next_also_serial = ops_[i].serial && i + 1 < ops_.size() && ops_[i + 1].serial;
       if (!next_also_serial) team.barrier();
     }
