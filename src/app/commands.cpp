@@ -1,0 +1,92 @@
+// commands: the list, and the way from the first word to a command.
+#include "app/commands.h"
+
+#include <cstdlib>
+#include "app/console.h"
+
+namespace {
+
+constexpr uint32_t kLoad = kModel | kContext | kDevice;
+constexpr uint32_t kTalk = kLoad | kSampling | kConversation;
+
+const std::vector<Command>& list() {
+  static const std::vector<Command> all = {
+      {"chat", "[MODEL]", "talk to a model",
+       "Lines are edited with the usual keys; a backslash at the end, or \"\"\" around it, makes a message of several lines. Ctrl-C stops the answer, Ctrl-D leaves. /help lists what "
+       "can be said to the program itself. Without a model it is starter.",
+       kTalk, 0, 1, {"calla chat starter", "calla chat ./model.gguf --system \"You answer in rhymes.\" --temp 0.7", "printf 'Hello\\n' | calla chat starter"}, chat_command},
+      {"run", "MODEL [PROMPT]", "answer one prompt",
+       "Text on standard input is the document: it is put in front of the prompt, or is the prompt when there is none. Standard output gets the answer and nothing else.",
+       kTalk | kPrompt, 1, 2,
+       {"calla run starter \"Write one sentence about the sea.\"", "calla run starter \"Sum this up in one line.\" < notes.txt", "git diff | calla run starter \"Write a commit message.\" --temp 0",
+        "calla run starter \"Name three colours.\" --json"}, run_command},
+      {"serve", "[MODEL]", "answer over HTTP as OpenAI's API does", "Stops on SIGINT or SIGTERM when what is running has been answered; a second signal ends it at once.",
+       kLoad | kServe, 0, 1, {"calla serve starter", "calla serve owner/repo --port 8000 --parallel 8", "calla serve ./model.gguf --host 0.0.0.0 --api-key secret"}, serve_command},
+      {"pull", "NAME", "fetch a model from the hub", "Resumes, verifies size and sha256, and says which file of several was chosen and why.", kHub, 1, 1,
+       {"calla pull starter", "calla pull owner/repo", "calla pull owner/repo:Q4_K_M"}, pull_command},
+      {"list", "", "models on this machine", "", kHub, 0, 0, {"calla list", "calla list --json"}, list_command},
+      {"rm", "NAME...", "remove models", "Files that other models share stay.", kHub, 1, 64, {"calla rm starter", "calla rm owner/repo:Q4_K_M"}, remove_command},
+      {"inspect", "MODEL", "what a model is, how it is quantised, whether it fits", "Opens the file; loads no weights.", kModel | kContext | kInspect, 1, 1,
+       {"calla inspect starter", "calla inspect ./model.gguf --tensors", "calla inspect starter --json"}, inspect_command},
+      {"bench", "MODEL", "speed, and how near it is to what memory allows",
+       "Prefill and decode in tokens/s, medians of interleaved repetitions. The share is bytes read per decoded token times tokens/s over the read bandwidth measured in the same minute.",
+       kLoad | kBench, 1, 1, {"calla bench starter", "calla bench starter -p 128,512 -n 64 -r 5", "calla bench starter --precision exact --json"}, bench_command},
+      {"selftest", "MODEL", "prove on this machine that the engine agrees with itself",
+       "Batched equals alone, continued equals afresh, any thread count, any instruction set, any prefill chunk; how far fast is from exact. Exit status 1 when a line fails.", kLoad, 1, 1,
+       {"calla selftest starter", "calla selftest ./model.gguf --json"}, selftest_command},
+      {"eval", "MODEL", "logits and greedy tokens for given ids", "Prints {\"logits\":[{\"pos\":p,\"top\":[[id,value] x 20]}],\"generated\":[ids]}. End of text is ignored.", kLoad | kEval, 1, 1,
+       {"calla eval starter --ids 1,2,3 --n-predict 8 --precision exact", "calla eval starter --ids 1,2,3 --all-positions --json"}, eval_command},
+      {"tokenize", "MODEL", "text on standard input to token ids", "The bytes as they come, a last newline included. Text of special tokens becomes their id unless --plain; nothing is added unless --bos.",
+       kModel | kTokenize, 1, 1, {"printf 'Hello world' | calla tokenize starter", "calla tokenize starter --bos --json < text.txt"}, tokenize_command},
+      {"detokenize", "MODEL [IDS]", "token ids to text", "Ids as an argument or on standard input, with commas or blanks between.", kModel | kDetokenize, 1, 2,
+       {"calla detokenize starter 1,2,3", "printf hello | calla tokenize starter | calla detokenize starter"}, detokenize_command},
+      {"template", "MODEL", "messages on standard input to the prompt that the model sees",
+       "Standard input is a list of messages, or an object with messages, tools, add_generation_prompt and chat_template_kwargs.", kModel, 1, 1,
+       {"echo '[{\"role\":\"user\",\"content\":\"Hi\"}]' | calla template starter", "calla template starter --json < request.json"}, template_command},
+      {"perplexity", "MODEL FILE", "how well the model foresees a text", "One window over the whole text, up to the context; the mean is over tokens 2 to n. FILE may be - for standard input.", kLoad, 2, 2,
+       {"calla perplexity starter text.txt", "calla perplexity starter text.txt --precision exact --json"}, perplexity_command},
+      {"version", "", "version, compiler and devices", "", 0, 0, 0, {"calla version", "calla version --json"}, version_command},
+  };
+  return all;
+}
+
+const Command* find_command(std::string_view name) {
+  if (name == "ls") name = "list";
+  if (name == "remove" || name == "delete") name = "rm";
+  if (name == "--version" || name == "-V") name = "version";
+  if (name == "show") name = "inspect";
+  if (name == "download" || name == "get") name = "pull";
+  for (const Command& command : list())
+    if (command.name == name) return &command;
+  return nullptr;
+}
+
+Error unknown_command(std::string_view word) {
+  std::vector<std::string> names{"help"};
+  for (const Command& command : list()) names.emplace_back(command.name);
+  const std::string near = nearest(word, names);
+  return {Code::invalid_request, "cannot read the command line: '" + std::string(word) + "': no such command, " + (near.empty() ? "'calla --help' lists them" : "did you mean " + near + "?")};
+}
+
+int print_help(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return list(); }
+
+int run_calla(std::span<const std::string_view> words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h") return print_help(help_text(commands()));
+  const bool help = words[0] == "help";
+  if (help && words.size() == 1) return print_help(help_text(commands()));
+  const std::string_view name = words[help ? 1 : 0];
+  const Command* command = find_command(name);
+  if (command == nullptr) return usage_error(unknown_command(name));
+  if (help) return print_help(help_text(*command));
+  const auto options = parse_options(*command, words.subspan(1), [](const char* variable) -> const char* { return std::getenv(variable); });
+  if (!options) return usage_error(options.error());
+  if (options->help) return print_help(help_text(*command));
+  return command->run(*options);
+}

@@ -1,0 +1,105 @@
+// open: wires the rooms, with a progress line on a terminal.
+#include "app/open.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <filesystem>
+#include "app/console.h"
+#include "app/text_parts.h"
+#include "store/store.h"
+
+namespace {
+
+Result<LoadedModel> load_with_progress(const WeightFile& file, Device& device, bool quiet) {
+  LoadOptions load;
+  ProgressLine line;
+  if (!quiet)
+    load.progress = [&line](const LoadProgress& p) { line.show(fmt::format("loading {} of {}", human_bytes(static_cast<double>(p.done_bytes)), human_bytes(static_cast<double>(p.total_bytes)))); };
+  return load_model(file, device, load);
+}
+
+Status open_text(OpenedModel& model) {
+  auto tokenizer = open_tokenizer(*model.file.weights);
+  if (!tokenizer) {
+    model.tokenizer_error = tokenizer.error().message;
+    return ok_status();
+  }
+  model.tokenizer = std::move(*tokenizer);
+  if (auto chat_template = open_chat_template(*model.file.weights)) {
+    model.chat_template = std::move(*chat_template);
+  } else {
+    model.notes.push_back(chat_template.error().message + "; messages are laid out plainly instead");
+  }
+  add_stop_ids(*model.tokenizer, model.defaults);
+  return ok_status();
+}
+
+void add_completer(OpenedModel& model) {
+  if (!model.tokenizer) return;
+  const std::string shown = std::filesystem::exists(model.file.name) ? std::filesystem::path(model.file.path).filename().string() : model.file.name;
+  model.completer = make_completer(*model.engine, {shown, model.tokenizer, model.chat_template, model.defaults});
+}
+
+void say(const OpenedModel& model, const Options& options, bool quiet) {
+  if (quiet) return;
+  for (const std::string& text : model.notes) note(text);
+  if (options.verbose)
+    note(fmt::format("{} on {}: {} of weights loaded in {:.1f} s, context {} tokens", model.file.path, model.device_name, human_bytes(static_cast<double>(model.weight_bytes)),
+                     model.load_s, model.engine->context_tokens()));
+}
+
+}  // namespace
+
+Result<OpenedFile> open_file(const Options& options) {
+  StoreOptions store = store_options_from_environment();
+  store.offline = store.offline || options.offline;
+  OpenedFile opened;
+  opened.name = options.model.empty() ? "starter" : options.model;
+  TRY(opened.path, resolve_model(opened.name, store));
+  TRY(opened.weights, open_weights(opened.path));
+  return opened;
+}
+
+DeviceOptions device_options(const Options& options) {
+  DeviceOptions device;
+  device.precision = options.precision;
+  device.threads = options.threads;
+  device.isa = options.isa;
+  device.pin = options.pin;
+  device.trace_dispatch = options.trace_dispatch;
+  return device;
+}
+
+EngineOptions engine_options(const Options& options) {
+  EngineOptions engine;
+  engine.max_sequences = options.parallel;
+  engine.context_tokens = options.context;
+  return engine;
+}
+
+Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning) {
+  OpenedModel model;
+  TRY(model.file, open_file(options));
+  const double begin = seconds_now();
+  TRY(auto device, make_cpu_device(device_options(options)));
+  TRY(auto loaded, load_with_progress(*model.file.weights, *device, tuning.quiet));
+  TRY(model.defaults, generation_defaults(*model.file.weights));
+  model.parts = std::move(loaded.parts);
+  model.notes = std::move(loaded.notes);
+  model.device_name = device->name();
+  model.weight_bytes = device->weight_bytes();
+  TRY_STATUS(open_text(model));
+  TRY(model.engine, make_engine(std::move(device), std::move(loaded.model), tuning.engine));
+  model.load_s = seconds_now() - begin;
+  add_completer(model);
+  say(model, options, tuning.quiet);
+  return model;
+}
+
+Result<OpenedModel> open_model(const Options& options) { return open_model(options, OpenTuning{engine_options(options), false}); }
+
+Result<OpenedModel> open_chat_model(const Options& options, const OpenTuning& tuning) {
+  TRY(auto model, open_model(options, tuning));
+  if (!model.completer) return Error{Code::unsupported, model.tokenizer_error};
+  return model;
+}

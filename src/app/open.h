@@ -1,0 +1,41 @@
+// open: the one place that wires rooms together: name -> path -> weights -> device -> model -> tokenizer, template, defaults -> engine -> completer.
+#pragma once
+#include "app/options.h"
+#include "engine/engine.h"
+#include "file/file.h"
+#include "model/model.h"
+#include "text/text.h"
+
+// A model's files, mapped and validated; nothing uploaded.
+struct OpenedFile {
+  std::string name, path;  // as the user said it; what that is here
+  std::unique_ptr<WeightFile> weights;
+};
+Result<OpenedFile> open_file(const Options& options);
+
+// A model that can answer. Members are destroyed in reverse order: the engine may borrow the mapping.
+struct OpenedModel {
+  OpenedFile file;
+  std::shared_ptr<const Tokenizer> tokenizer;          // null when the checkpoint has none; then completer is null too
+  std::string tokenizer_error;                         // why it is null
+  std::shared_ptr<const ChatTemplate> chat_template;   // null when the checkpoint has none
+  GenerationDefaults defaults;                         // stop ids from every place they live
+  std::vector<PartBytes> parts;
+  std::vector<std::string> notes;
+  std::string device_name;
+  size_t weight_bytes = 0;                             // resident, as the device counts
+  double load_s = 0;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Completer> completer;
+};
+// What open_model varies for the commands that compare.
+struct OpenTuning {
+  EngineOptions engine;
+  bool quiet = false;  // no progress, no notes
+};
+EngineOptions engine_options(const Options& options);
+DeviceOptions device_options(const Options& options);
+Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning);
+Result<OpenedModel> open_model(const Options& options);
+// The same, failing when the checkpoint has no tokenizer that can be read.
+Result<OpenedModel> open_chat_model(const Options& options, const OpenTuning& tuning);

@@ -1,0 +1,115 @@
+// options: the one table of options.
+#include "app/options.h"
+
+#include <limits>
+#include "app/values.h"
+
+namespace {
+
+template <class T>
+bool store(std::string_view text, T low, T high, std::optional<T>& out) {
+  T value{};
+  if (!parse_number(text, low, high, value)) return false;
+  out = value;
+  return true;
+}
+
+bool set_precision(Options& o, std::string_view v) {
+  if (v != "exact" && v != "fast") return false;
+  o.precision = v == "exact" ? Precision::exact : Precision::fast;
+  return true;
+}
+bool set_isa(Options& o, std::string_view v) {
+  for (const char* name : {"scalar", "avx2", "avx512", "amx", "neon"})
+    if (v == name) return o.isa = v, true;
+  return false;
+}
+bool set_text(std::string& out, std::string_view v) { return out = v, true; }
+
+bool add_alias(Options& o, std::string_view v) {
+  const size_t equals = v.find('=');
+  if (equals == 0 || equals == std::string_view::npos || equals + 1 == v.size()) return false;
+  o.aliases.emplace_back(v.substr(0, equals), v.substr(equals + 1));
+  return true;
+}
+
+constexpr const char* kTemperature = "a number from 0 to 10; 0 takes the likeliest token";
+constexpr const char* kShare = "a number from 0 to 1";
+constexpr int kBig = std::numeric_limits<int>::max();
+
+const OptionSpec kTable[] = {
+    {kGeneral, "-h, --help", "", "", "this text", "", [](Options& o, std::string_view) { return o.help = true; }},
+    {kGeneral, "--json", "", "", "one JSON value on standard output", "", [](Options& o, std::string_view) { return o.json = true; }},
+    {kGeneral, "-v, --verbose", "", "", "speeds, counts and notes on standard error", "", [](Options& o, std::string_view) { return o.verbose = true; }},
+    {kModel | kHub, "--offline", "", "", "never reach for the network", "", [](Options& o, std::string_view) { return o.offline = true; }},
+
+    {kModel, "-m, --model", "NAME", "a path, owner/repo or an alias", "the model, instead of the first argument", "CALLA_MODEL",
+     [](Options& o, std::string_view v) { return !v.empty() && set_text(o.model, v); }},
+    {kContext, "-c, --ctx-size", "N", "a whole number from 0 to 16777216", "longest sequence in tokens; 0: the model's own, as far as memory allows", "CALLA_CTX_SIZE",
+     [](Options& o, std::string_view v) { return parse_number(v, 0, 1 << 24, o.context); }},
+    {kDevice, "-t, --threads", "N", "a whole number from 0 to 1024", "threads; 0: one per physical core", "CALLA_THREADS",
+     [](Options& o, std::string_view v) { return parse_number(v, 0, 1024, o.threads); }},
+    {kDevice, "--precision", "WORD", "exact or fast", "exact: float32 throughout on the stored weights; fast may quantise activations", "CALLA_PRECISION", set_precision},
+    {kDevice, "--isa", "WORD", "scalar, avx2, avx512, amx or neon", "force one instruction set", "CALLA_ISA", set_isa},
+    {kDevice, "--pin", "", "", "bind threads to cores", "", [](Options& o, std::string_view) { return o.pin = true; }},
+    {kDevice, "--trace", "WORD", "dispatch", "dispatch: say which kernels were chosen and why others refused", "",
+     [](Options& o, std::string_view v) { return o.trace_dispatch = v == "dispatch"; }},
+
+    {kSampling, "--temp, --temperature", "X", kTemperature, "temperature; the model's own when not given, like all of these", "",
+     [](Options& o, std::string_view v) { return store(v, 0.0f, 10.0f, o.temperature); }},
+    {kSampling, "--top-k", "N", "a whole number, 0 for no limit", "only the N likeliest tokens", "",
+     [](Options& o, std::string_view v) { return store(v, 0, kBig, o.top_k); }},
+    {kSampling, "--top-p", "X", kShare, "only the likeliest tokens that hold X of the probability", "",
+     [](Options& o, std::string_view v) { return store(v, 0.0f, 1.0f, o.top_p); }},
+    {kSampling, "--min-p", "X", kShare, "only tokens at least X times as likely as the likeliest", "",
+     [](Options& o, std::string_view v) { return store(v, 0.0f, 1.0f, o.min_p); }},
+    {kSampling, "--repeat-penalty, --repetition-penalty", "X", "a number from 0.01 to 10; 1 is none", "divides the scores of tokens already there", "",
+     [](Options& o, std::string_view v) { return store(v, 0.01f, 10.0f, o.repetition_penalty); }},
+    {kSampling, "--presence-penalty", "X", "a number from -10 to 10", "lowers the scores of tokens already there", "",
+     [](Options& o, std::string_view v) { return store(v, -10.0f, 10.0f, o.presence_penalty); }},
+    {kSampling, "--frequency-penalty", "X", "a number from -10 to 10", "lowers them once per time they are there", "",
+     [](Options& o, std::string_view v) { return store(v, -10.0f, 10.0f, o.frequency_penalty); }},
+    {kSampling, "-s, --seed", "N", "a whole number, not negative", "same seed, same answer", "",
+     [](Options& o, std::string_view v) { return store(v, uint64_t{0}, std::numeric_limits<uint64_t>::max(), o.seed); }},
+    {kSampling | kEval, "-n, --max-tokens, --n-predict, --predict", "N", "a whole number, not negative", "at most N tokens of answer", "",
+     [](Options& o, std::string_view v) { return store(v, 0, kBig, o.max_tokens); }},
+    {kSampling, "--stop", "TEXT", "a text", "end the answer before this text; may be given several times", "",
+     [](Options& o, std::string_view v) { return !v.empty() && (o.stop.emplace_back(v), true); }},
+
+    {kConversation, "--system, -sys", "TEXT", "a text", "the system message", "", [](Options& o, std::string_view v) { return set_text(o.system, v); }},
+    {kConversation, "--think", "", "", "ask a model that can for thinking", "", [](Options& o, std::string_view) { return o.think = true, true; }},
+    {kConversation, "--no-think", "", "", "ask it to answer at once", "", [](Options& o, std::string_view) { return o.think = false, true; }},
+    {kPrompt, "-p, --prompt", "TEXT", "a text", "the prompt, instead of the second argument", "", [](Options& o, std::string_view v) { return o.prompt = v, true; }},
+
+    {kServe, "--host", "ADDRESS", "an address of this machine", "where to listen", "CALLA_HOST", [](Options& o, std::string_view v) { return !v.empty() && set_text(o.host, v); }},
+    {kServe, "--port", "N", "a whole number from 0 to 65535", "port; 0: any free one", "CALLA_PORT", [](Options& o, std::string_view v) { return parse_number(v, 0, 65535, o.port); }},
+    {kServe, "-np, --parallel", "N", "a whole number from 1 to 1024", "sequences that run at once; others wait", "",
+     [](Options& o, std::string_view v) { return parse_number(v, 1, 1024, o.parallel); }},
+    {kServe, "--max-connections", "N", "a whole number from 1 to 65535", "open connections", "",
+     [](Options& o, std::string_view v) { return parse_number(v, 1, 65535, o.max_connections); }},
+    {kServe, "--api-key", "KEY", "a text", "ask clients for this key; may be given several times", "CALLA_API_KEY",
+     [](Options& o, std::string_view v) { return !v.empty() && (o.api_keys.emplace_back(v), true); }},
+    {kServe, "--cors-origin", "URL", "an origin such as https://example.org, or *", "web site that may call; may be given several times", "",
+     [](Options& o, std::string_view v) { return !v.empty() && (o.cors_origins.emplace_back(v), true); }},
+    {kServe, "-a, --alias", "ASKED=MODEL", "NAME=MODEL; * for any name", "another name under which clients may ask; may be given several times", "", add_alias},
+
+    {kBench, "-p, --n-prompt", "LIST", "whole numbers from 1 to 1048576, with commas between", "prompt lengths to time (512)", "",
+     [](Options& o, std::string_view v) { return parse_list(v, 1, 1 << 20, o.prompt_sizes); }},
+    {kBench, "-n, --n-gen", "LIST", "whole numbers from 2 to 1048576, with commas between", "numbers of tokens to generate (128)", "",
+     [](Options& o, std::string_view v) { return parse_list(v, 2, 1 << 20, o.generate_sizes); }},
+    {kBench, "-r, --repetitions", "N", "a whole number from 1 to 1000", "repetitions, interleaved; the median counts (3)", "",
+     [](Options& o, std::string_view v) { return parse_number(v, 1, 1000, o.repetitions); }},
+
+    {kEval, "--ids", "LIST", "token ids with commas between", "the prompt", "",
+     [](Options& o, std::string_view v) { return parse_list<TokenId>(v, 0, std::numeric_limits<TokenId>::max(), o.ids); }},
+    {kEval, "--all-positions", "", "", "the best logits of every prompt position, not only of the last", "",
+     [](Options& o, std::string_view) { return o.all_positions = true; }},
+    {kTokenize, "--plain", "", "", "text of special tokens is text", "", [](Options& o, std::string_view) { return o.plain = true; }},
+    {kTokenize, "--bos", "", "", "add the tokens that the model asks for around a text", "", [](Options& o, std::string_view) { return o.bos = true; }},
+    {kDetokenize, "--skip-special", "", "", "leave out special tokens", "", [](Options& o, std::string_view) { return o.skip_special = true; }},
+    {kInspect, "--tensors", "", "", "list every tensor", "", [](Options& o, std::string_view) { return o.tensors = true; }},
+};
+
+}  // namespace
+
+std::span<const OptionSpec> option_table() { return kTable; }

@@ -1,0 +1,82 @@
+// options: everything the command line and the environment can say, read once into plain values; one table also writes --help.
+#pragma once
+#include <functional>
+#include <optional>
+#include "chat/chat.h"
+#include "device/device.h"
+
+struct Options {
+  std::vector<std::string> arguments;  // positional ones, the model's name taken out
+  bool help = false, json = false, verbose = false, offline = false;
+
+  std::string model;                   // as the user named it
+  int context = 0, threads = 0;        // 0: the model's own; physical cores
+  Precision precision = Precision::fast;
+  std::string isa;
+  bool pin = false, trace_dispatch = false;
+
+  std::optional<float> temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;
+  std::optional<int> top_k, max_tokens;
+  std::optional<uint64_t> seed;
+  std::vector<std::string> stop;
+  std::string system;                  // system message, "" for none
+  std::optional<std::string> prompt;
+  std::optional<bool> think;           // unset: as the template does by itself
+
+  std::string host = "127.0.0.1";
+  int port = 8080, max_connections = 64, parallel = 16;
+  std::vector<std::string> api_keys, cors_origins;
+  std::vector<std::pair<std::string, std::string>> aliases;  // asked for -> served
+
+  std::vector<int> prompt_sizes, generate_sizes;
+  int repetitions = 3;
+
+  std::vector<TokenId> ids;
+  bool all_positions = false, plain = false, bos = false, skip_special = false, tensors = false;
+
+  std::string state_dir;               // where history lies; "" when no home is known
+  bool color = true;                   // NO_COLOR unset and TERM not dumb
+};
+
+// Groups of options; a command names those it takes.
+enum Group : uint32_t {
+  kGeneral = 1, kModel = 2, kContext = 4, kDevice = 8, kSampling = 16, kConversation = 32, kServe = 64, kBench = 128, kEval = 256, kTokenize = 512,
+  kDetokenize = 1024, kInspect = 2048, kHub = 4096, kPrompt = 8192,
+};
+
+// One row of the table.
+struct OptionSpec {
+  uint32_t groups;
+  const char* names;        // "-t, --threads", aliases after a comma
+  const char* value;        // "N"; "" for a switch
+  const char* expected;     // what a value has to be, in words
+  const char* help;
+  const char* environment;  // variable read when the option is not given, or ""
+  bool (*set)(Options&, std::string_view value);  // false: the value is not what is expected
+};
+std::span<const OptionSpec> option_table();
+std::vector<std::string> option_names(const OptionSpec& spec);
+
+struct Command {
+  const char* name;
+  const char* arguments;    // "MODEL [PROMPT]"
+  const char* summary;      // one line
+  const char* details;      // a paragraph, may be ""
+  uint32_t groups;          // beside kGeneral
+  int min_arguments, max_arguments;  // positional ones, the model included
+  std::vector<const char*> examples;
+  int (*run)(const Options&);
+};
+
+using GetEnvironment = std::function<const char*(const char* name)>;
+
+// Reads the words after the command's name. Errors are one line that names option, value and what is expected.
+Result<Options> parse_options(const Command& command, std::span<const std::string_view> words, const GetEnvironment& environment);
+// Sets one option of `groups` by any of its names ("temp", "top_k", "--top-p"): what /set does.
+Status set_option(Options& options, uint32_t groups, std::string_view name, std::string_view value);
+
+// The entry of `candidates` nearest to `word` when it is near enough to be a slip, else "".
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+std::string help_text(std::span<const Command> commands);
+std::string help_text(const Command& command);

@@ -1,0 +1,181 @@
+// parse: the words of the command line against the table of options, and near misses.
+#include <algorithm>
+#include "app/options.h"
+
+namespace {
+
+constexpr const char* kAttempt = "cannot read the command line: ";
+
+Error usage(const std::string& text) { return {Code::invalid_request, kAttempt + text}; }
+
+bool accepts(const OptionSpec& spec, uint32_t groups) { return (spec.groups & (groups | kGeneral)) != 0; }
+
+const OptionSpec* find_option(uint32_t groups, std::string_view name) {
+  for (const OptionSpec& spec : option_table()) {
+    if (!accepts(spec, groups)) continue;
+    for (const std::string& known : option_names(spec))
+      if (known == name) return &spec;
+  }
+  return nullptr;
+}
+
+Status apply(Options& options, const OptionSpec& spec, std::string_view name, std::string_view value) {
+  if (spec.set(options, value)) return ok_status();
+  return usage(std::string(name) + ": '" + std::string(value) + "': " + spec.expected + " expected");
+}
+
+Error unknown_option(uint32_t groups, std::string_view name) {
+  std::vector<std::string> known;
+  for (const OptionSpec& spec : option_table())
+    if (accepts(spec, groups)) std::ranges::move(option_names(spec), std::back_inserter(known));
+  const std::string near = nearest(name, known);
+  return usage(std::string(name) + ": no such option here" + (near.empty() ? ", --help lists them" : ", did you mean " + near + "?"));
+}
+
+// "--name=value", "-n5" and "--name value"; a switch takes no value.
+struct Reader {
+  const Command& command;
+  std::span<const std::string_view> words;
+  size_t at = 0;
+  std::vector<const OptionSpec*> given = {};
+
+  Status read(Options& options) {
+    bool only_arguments = false;
+    for (; at < words.size(); at++) {
+      const std::string_view word = words[at];
+      if (!only_arguments && word == "--") {
+        only_arguments = true;
+      } else if (only_arguments || word.size() < 2 || word[0] != '-') {
+        options.arguments.emplace_back(word);
+      } else {
+        TRY_STATUS(option(options, word));
+      }
+    }
+    return ok_status();
+  }
+
+  Status option(Options& options, std::string_view word) {
+    std::string_view name = word;
+    std::optional<std::string_view> value;
+    if (const size_t equals = word.find('='); word.starts_with("--") && equals != std::string_view::npos) {
+      name = word.substr(0, equals);
+      value = word.substr(equals + 1);
+    }
+    const OptionSpec* spec = find_option(command.groups, name);
+    if (spec == nullptr && !word.starts_with("--") && word.size() > 2) {
+      spec = find_option(command.groups, word.substr(0, 2));
+      if (spec != nullptr && *spec->value == 0) spec = nullptr;
+      if (spec != nullptr) {
+        name = word.substr(0, 2);
+        value = word.substr(2);
+      }
+    }
+    if (spec == nullptr) return unknown_option(command.groups, name);
+    given.push_back(spec);
+    if (*spec->value == 0) {
+      if (value) return usage(std::string(name) + ": '" + std::string(*value) + "': no value expected");
+      return apply(options, *spec, name, "");
+    }
+    if (!value) {
+      if (at + 1 >= words.size()) return usage(std::string(name) + ": nothing after it: " + spec->expected + " expected");
+      value = words[++at];
+    }
+    return apply(options, *spec, name, *value);
+  }
+};
+
+Status read_environment(Options& options, const Command& command, std::span<const OptionSpec* const> given, const GetEnvironment& environment) {
+  for (const OptionSpec& spec : option_table()) {
+    if (*spec.environment == 0 || !accepts(spec, command.groups) || std::ranges::count(given, &spec) != 0) continue;
+    if (const char* value = environment(spec.environment); value != nullptr && *value != 0) TRY_STATUS(apply(options, spec, spec.environment, value));
+  }
+  const auto text = [&](const char* name) -> std::string { const char* v = environment(name); return v == nullptr ? "" : v; };
+  options.color = text("NO_COLOR").empty() && text("TERM") != "dumb";
+  if (const std::string state = text("XDG_STATE_HOME"); state.starts_with('/')) {
+    options.state_dir = state + "/calla";
+  } else if (const std::string home = text("HOME"); !home.empty()) {
+    options.state_dir = home + "/.local/state/calla";
+  }
+  return ok_status();
+}
+
+Status check_arguments(Options& options, const Command& command, bool model_given) {
+  const int given = static_cast<int>(options.arguments.size()), taken = (command.groups & kModel) && model_given ? 1 : 0;
+  const auto expected = [&] { return ": 'calla " + std::string(command.name) + " " + command.arguments + "' expected"; };
+  if (given < command.min_arguments - taken) return usage(std::string(command.name) + ": too few arguments" + expected());
+  if (given > command.max_arguments - taken) return usage(std::string(command.name) + ": '" + options.arguments.back() + "' is too much" + expected());
+  if ((command.groups & kModel) && !taken && given > 0) {
+    options.model = options.arguments.front();
+    options.arguments.erase(options.arguments.begin());
+  }
+  return ok_status();
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {  // insert, delete, replace, swap neighbours
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); i++) d[i][0] = i;
+  for (size_t j = 0; j <= b.size(); j++) d[0][j] = j;
+  for (size_t i = 1; i <= a.size(); i++)
+    for (size_t j = 1; j <= b.size(); j++) {
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::vector<std::string> option_names(const OptionSpec& spec) {
+  std::vector<std::string> names;
+  std::string_view rest = spec.names;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(", "), rest.size());
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 2, rest.size()));
+  }
+  return names;
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  if (word.size() > 64) return "";
+  std::string best;
+  size_t best_distance = 1 + std::min<size_t>(2, (word.size() + 1) / 3);
+  for (const std::string& candidate : candidates) {
+    const bool starts = word.size() >= 3 && candidate.starts_with(word) && word != "--";
+    const size_t distance = starts ? 1 : edit_distance(word, candidate);
+    if (distance < best_distance) best_distance = distance, best = candidate;
+  }
+  return best;
+}
+
+Status set_option(Options& options, uint32_t groups, std::string_view name, std::string_view value) {
+  std::string wanted(name.substr(std::min(name.find_first_not_of('-'), name.size())));
+  std::ranges::replace(wanted, '_', '-');
+  std::vector<std::string> known;
+  for (const OptionSpec& spec : option_table()) {
+    if ((spec.groups & groups) == 0) continue;
+    for (const std::string& option : option_names(spec)) {
+      const std::string plain = option.substr(option.find_first_not_of('-'));
+      if (plain == wanted) {
+        if (spec.set(options, value)) return ok_status();
+        return Error{Code::invalid_request, "cannot set " + wanted + ": '" + std::string(value) + "': " + spec.expected + " expected"};
+      }
+      known.push_back(plain);
+    }
+  }
+  const std::string near = nearest(wanted, known);
+  return Error{Code::invalid_request, "cannot set " + wanted + ": no such setting" + (near.empty() ? "" : ", did you mean " + near + "?")};
+}
+
+Result<Options> parse_options(const Command& command, std::span<const std::string_view> words, const GetEnvironment& environment) {
+  Options options;
+  Reader reader{command, words};
+  TRY_STATUS(reader.read(options));
+  if (options.help) return options;
+  const bool model_given = !options.model.empty();
+  TRY_STATUS(read_environment(options, command, reader.given, environment));
+  const int given = static_cast<int>(options.arguments.size());
+  // CALLA_MODEL stands in for a model that is missing; it never shifts the meaning of an argument that is there.
+  TRY_STATUS(check_arguments(options, command, model_given || (!options.model.empty() && given < std::max(1, command.min_arguments))));
+  return options;
+}
