@@ -30,7 +30,7 @@ struct Field {
   Fault (*store)(ParsedRequest& out, const Value& value);
 };
 
-constexpr double int_max = 2147483647, no_limit = 9.2e18;
+constexpr double int_max = 2147483647, no_limit = 1e19;
 
 template <auto member> Fault set_real(ParsedRequest& out, const Value& value) { return out.chat.*member = value.real(), std::nullopt; }
 template <auto member> Fault set_flag(ParsedRequest& out, const Value& value) { return out.*member = value.flag, std::nullopt; }
@@ -283,7 +283,7 @@ const char* kind_name(JsonView value) {
 }
 
 std::optional<ApiError> parse_request(Dialect dialect, std::string_view body, ParsedRequest& out) {
-  const auto document = JsonDocument::parse("the request body", body, body.size());
+  const auto document = JsonDocument::parse("the request body", body, std::max<size_t>(body.size(), 1024));
   if (!document) return fault("", document.error().message, "invalid_json");
   const JsonView root = document->root();
   if (!root.is_object()) return fault("", std::string("the request body must be a JSON object, not ") + kind_name(root), "invalid_json");
