@@ -194,9 +194,10 @@ MergeTable merges_from_scores(const Vocabulary& vocabulary, std::span<const floa
     }
   }
   // Best score first, then the longer left part, then the longer right part; equals stay in id order.
-  std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
+  std::ranges::sort(rows, [](const Row& a, const Row& b) {
     if (a.score != b.score) return a.score > b.score;
-    return a.left_length != b.left_length ? a.left_length > b.left_length : a.right_length > b.right_length;
+    if (a.left_length != b.left_length) return a.left_length > b.left_length;
+    return a.right_length != b.right_length ? a.right_length > b.right_length : a.result < b.result;
   });
   MergeTable table;
   table.reserve(rows.size());
