@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# app_cli: the built program from outside: usage errors, help, every tool on the models at hand, pipes and signals. CALLA names the program.
+import glob, json, os, pty, select, signal, subprocess, sys, tempfile, time, unittest, urllib.request
+
+CALLA = os.path.abspath(os.environ.get("CALLA", "build/release/calla"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+ORACLES = os.path.join(HERE, "..", "..", "shared", "oracles", "data")
+MODELS = sorted(glob.glob(os.path.join(HERE, "golden", "models", "*.gguf")))
+ORACLE_GGUF = sorted(glob.glob(os.path.join(ORACLES, "gguf", "*.gguf")))
+ORACLE_HF = [d for d in (os.path.join(ORACLES, a) for a in ("qwen3", "llama", "qwen3_5")) if os.path.isdir(d)]
+ANY = (MODELS + [p for p in ORACLE_GGUF if "llama-Q8_0" in p] + [None])[0]
+HOME = tempfile.mkdtemp(prefix="calla-cli-")
+ENV = {**{k: v for k, v in os.environ.items() if not k.startswith(("CALLA_", "HF_"))}, "HOME": HOME, "XDG_STATE_HOME": HOME + "/state", "HF_HOME": HOME + "/hf", "HF_HUB_OFFLINE": "1"}
+
+
+def calla(*words, stdin=b"", timeout=120):
+    stdin = stdin.encode() if isinstance(stdin, str) else stdin
+    return subprocess.run([CALLA, *map(str, words)], input=stdin, capture_output=True, timeout=timeout, env=ENV)
+
+
+def answer(test, *words, **more):
+    r = calla(*words, **more)
+    test.assertEqual(r.returncode, 0, (words, r.stderr.decode()))
+    return json.loads(r.stdout)
+
+
+def expected(model):
+    path = model + ".expected.json" if model.endswith(".gguf") else os.path.join(model, "expected.json")
+    return json.load(open(path)) if os.path.exists(path) else None
+
+
+class Usage(unittest.TestCase):
+    def one_line(self, r, status):
+        self.assertEqual(r.returncode, status, r)
+        self.assertEqual(r.stdout, b"")
+        self.assertEqual(r.stderr.count(b"\n"), 1, r.stderr)
+        self.assertTrue(r.stderr.startswith(b"calla: "), r.stderr)
+        return r.stderr.decode()
+
+    def test_help(self):
+        top = calla("--help")
+        self.assertEqual(top.returncode, 0)
+        names = [l.split()[0] for l in top.stdout.decode().split("Commands:\n")[1].split("\n\n")[0].splitlines()]
+        self.assertGreaterEqual(set(names), set("chat run serve bench inspect pull list rm selftest eval tokenize detokenize template perplexity version".split()))
+        for name in names:
+            r = calla(name, "--help")
+            self.assertEqual(r.returncode, 0)
+            self.assertIn(b"Examples:\n  ", r.stdout)
+            self.assertEqual(r.stdout, calla("help", name).stdout)
+
+    def test_usage_errors(self):
+        self.assertIn("did you mean chat?", self.one_line(calla("caht"), 2))
+        self.assertIn("did you mean --temp?", self.one_line(calla("run", "m", "--tmep", "1"), 2))
+        self.assertIn("--port: 'x': a whole number from 0 to 65535 expected", self.one_line(calla("serve", "--port", "x"), 2))
+        self.assertIn("too few arguments", self.one_line(calla("perplexity", "m"), 2))
+
+    def test_failures_are_one_line(self):
+        self.assertIn("nowhere.gguf", self.one_line(calla("inspect", "/nowhere.gguf"), 1))
+        with tempfile.NamedTemporaryFile(suffix=".gguf") as f:
+            f.write(b"GGUF\x03\0\0\0" + b"\xff" * 64)
+            f.flush()
+            for words in (("inspect", f.name), ("tokenize", f.name), ("eval", f.name, "--ids", "1"), ("run", f.name, "hi"), ("bench", f.name), ("selftest", f.name)):
+                self.one_line(calla(*words), 1)
+
+    def test_list_is_empty_at_first(self):
+        self.assertEqual(answer(self, "list", "--json"), {"models": []})
+        self.one_line(calla("rm", "no-body/nothing"), 1)
+
+    def test_version(self):
+        self.assertIn("version", answer(self, "version", "--json"))
+
+
+@unittest.skipUnless(ANY, "no model at hand")
+class Tools(unittest.TestCase):
+    def test_inspect(self):
+        for model in [ANY] + ORACLE_HF:
+            r = answer(self, "inspect", model, "--tensors", "--json")
+            self.assertEqual(r["n_tensors"], len(r["tensors"]))
+            self.assertGreater(r["config"]["n_layers"], 0)
+            self.assertTrue(r["fits"])
+            self.assertIn(r["config"]["architecture"].encode(), calla("inspect", model).stdout)
+
+    def test_eval(self):
+        one = answer(self, "eval", ANY, "--ids", "1,2,3", "--n-predict", "4", "--precision", "exact", "--json")
+        self.assertEqual(list(one), ["logits", "generated"])
+        self.assertEqual([r["pos"] for r in one["logits"]], [2])
+        top = one["logits"][0]["top"]
+        self.assertEqual(len(top), 20)
+        self.assertEqual(top, sorted(top, key=lambda e: (-e[1], e[0])))
+        self.assertEqual(len(one["generated"]), 4)
+        self.assertEqual(one["generated"][0], top[0][0])
+        every = answer(self, "eval", ANY, "--ids", "1,2,3", "--all-positions", "--precision", "exact", "--json")
+        self.assertEqual([r["pos"] for r in every["logits"]], [0, 1, 2])
+        self.assertEqual(every["logits"][2]["top"][0][0], top[0][0])
+        self.assertEqual(every["generated"], [])
+        self.assertEqual(calla("eval", ANY, "--ids", "1,999999999").returncode, 1)
+
+    def test_oracle_tokens_and_templates(self):
+        for model in ORACLE_HF + [p for p in ORACLE_GGUF if "llama-Q8_0" in p or "qwen3-Q8_0" in p]:
+            want = expected(model) or {}
+            for case in want.get("tokenizer", []):
+                got = answer(self, "tokenize", model, "--json", stdin=case["text"])
+                self.assertEqual(got, {"ids": case["ids"]}, (model, case["text"]))
+                back = answer(self, "detokenize", model, ",".join(map(str, case["ids"])), "--json")
+                self.assertEqual(back["text"], case["decoded"], model)
+            if want.get("chat"):
+                chats = want["chat"] if isinstance(want["chat"], list) else [want["chat"]]
+                for chat in chats:
+                    got = answer(self, "template", model, "--json", stdin=json.dumps(chat["messages"]))
+                    self.assertEqual(got["prompt"], chat["rendered"], model)
+                    if "ids" in chat:
+                        self.assertEqual(got["ids"], chat["ids"], model)
+
+    def test_tokens_go_round(self):
+        text = "a  b\n\n\tc é 海\n"
+        ids = answer(self, "tokenize", ANY, "--json", stdin=text)["ids"]
+        plain = calla("tokenize", ANY, stdin=text)
+        self.assertEqual(list(map(int, plain.stdout.split())), ids)
+        self.assertEqual(calla("detokenize", ANY, stdin=plain.stdout).stdout.decode(), text)
+        self.assertEqual(answer(self, "tokenize", ANY, "--json", stdin=""), {"ids": []})
+        self.assertEqual(calla("detokenize", ANY, "1,x").returncode, 1)
+
+    def test_template_refuses_what_is_not_messages(self):
+        for text in ("", "{", "1", "{}", '{"messages":1}', '{"messages":[],"add_generation_prompt":1}'):
+            self.assertEqual(calla("template", ANY, stdin=text).returncode, 1, text)
+
+    def test_perplexity(self):
+        with tempfile.NamedTemporaryFile(suffix=".txt") as f:
+            f.write(b"The sea is wide and the sky is blue. " * 4)
+            f.flush()
+            r = answer(self, "perplexity", ANY, f.name, "--json")
+            self.assertEqual(list(r), ["ppl", "n_tokens"])
+            self.assertGreater(r["ppl"], 1)
+            exact = answer(self, "perplexity", ANY, "-", "--precision", "exact", "--json", stdin=open(f.name, "rb").read())
+            self.assertEqual(exact["n_tokens"], r["n_tokens"])
+            self.assertLess(abs(exact["ppl"] / r["ppl"] - 1), 0.05)
+
+    def test_bench(self):
+        r = answer(self, "bench", ANY, "-p", "16,32", "-n", "8", "-r", "1", "--json")
+        self.assertEqual([(x["test"], x["tokens"]) for x in r["results"]], [("prefill", 16), ("prefill", 32), ("decode", 8)])
+        self.assertTrue(all(x["tokens_per_second"] > 0 for x in r["results"]))
+        self.assertGreater(r["bytes_per_token"], 0)
+        self.assertGreater(r["read_bytes_per_second"], 1e8)
+
+    def test_run(self):
+        r = calla("run", ANY, "Hello", "-n", "8", "--temp", "0")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertEqual(r.stdout, calla("run", ANY, "-p", "Hello", "-n", "8", "--temp", "0").stdout)
+        self.assertEqual(r.stdout, calla("run", ANY, "-n", "8", "--temp", "0", stdin="Hello\n").stdout)
+        j = answer(self, "run", ANY, "Hello", "-n", "8", "--temp", "0", "--json")
+        self.assertEqual(j["text"].rstrip("\n") + "\n", r.stdout.decode().rstrip("\n") + "\n")
+        self.assertLessEqual(j["usage"]["completion_tokens"], 8)
+        with_document = answer(self, "run", ANY, "Hello", "-n", "1", "--json", stdin="A document of some words.")
+        self.assertGreater(with_document["usage"]["prompt_tokens"], j["usage"]["prompt_tokens"])
+        self.assertEqual(calla("run", ANY).returncode, 2)  # nothing to answer
+
+    def test_run_is_interrupted_at_once(self):
+        p = subprocess.Popen([CALLA, "run", ANY, "Hello", "-n", "100000000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+        time.sleep(0.3)
+        begin = time.time()
+        p.send_signal(signal.SIGINT)
+        status = p.wait(timeout=20)
+        p.stdout.close()
+        if status != 0:  # a tiny model may have reached its context by then
+            self.assertEqual(status, 130)
+            self.assertLess(time.time() - begin, 2)
+
+    def test_run_is_quiet_when_the_reader_leaves(self):
+        p = subprocess.Popen([CALLA, "run", ANY, "Hello", "-n", "2000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
+        p.stdout.close()
+        p.wait(timeout=60)
+        self.assertNotIn(b"Traceback", p.stderr.read())
+        p.stderr.close()
+
+    def test_chat_through_a_pipe(self):
+        with tempfile.TemporaryDirectory() as folder:
+            saved = os.path.join(folder, "talk.json")
+            words = f"/set temp 0\n/set max_tokens 4\nHello\n/regen\n/system Be brief.\n/save {saved}\n/clear\n/load {saved}\n/exit\nnever\n"
+            r = calla("chat", ANY, stdin=words)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            talk = json.load(open(saved))
+            self.assertEqual([m["role"] for m in talk["messages"]], ["system", "user", "assistant"])
+            self.assertEqual(talk["settings"], {"temp": 0.0, "max_tokens": 4})
+            self.assertEqual(os.stat(saved).st_mode & 0o777, 0o600)
+            self.assertIn(b"3 messages", r.stderr.replace(b"2 messages", b"3 messages"))
+        self.assertIn(b"did you mean /help?", calla("chat", ANY, stdin="/hlep\n").stderr)
+        self.assertNotEqual(calla("chat", ANY, stdin="/load /nowhere\n").returncode, 0)
+
+    def test_chat_on_a_terminal(self):
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.environ.clear()
+            os.environ.update({**ENV, "TERM": "xterm"})
+            os.execv(CALLA, [CALLA, "chat", ANY, "-n", "4", "--temp", "0"])
+        out = b""
+
+        def until(text, seconds=30):
+            nonlocal out
+            end = time.time() + seconds
+            while text not in out and time.time() < end:
+                if select.select([fd], [], [], 0.2)[0]:
+                    try:
+                        out += os.read(fd, 65536)
+                    except OSError:
+                        break
+            self.assertIn(text, out)
+            out = out.split(text, 1)[1]
+
+        until(b">>> ")
+        os.write(fd, b"Helo\x1b[Dl\r")
+        until(b"\x1b[?2004l")
+        until(b">>> ")
+        os.write(fd, b"/help\r")
+        until(b"/regen")
+        until(b">>> ")
+        os.write(fd, b"half a line\x03")
+        until(b"\x1b[?2004l")
+        until(b">>> ")
+        os.write(fd, b"\x04")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        os.close(fd)
+        history = HOME + "/state/calla/history"
+        self.assertEqual(open(history).read(), "Hello\n/help\n")
+        self.assertEqual(os.stat(history).st_mode & 0o777, 0o600)
+
+    def test_serve(self):
+        p = subprocess.Popen([CALLA, "serve", ANY, "--port", "0", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+        try:
+            where = json.loads(p.stdout.readline())
+            base = f"http://127.0.0.1:{where['port']}"
+            models = json.load(urllib.request.urlopen(base + "/v1/models", timeout=30))
+            body = {"model": models["data"][0]["id"], "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4, "temperature": 0}
+            request = urllib.request.Request(base + "/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
+            reply = json.load(urllib.request.urlopen(request, timeout=60))
+            self.assertEqual(reply["choices"][0]["message"]["role"], "assistant")
+            p.send_signal(signal.SIGTERM)
+            self.assertEqual(p.wait(timeout=30), 0)
+        finally:
+            p.kill()
+            p.wait()
+            p.stdout.close()
+
+    def test_selftest(self):
+        for model in [ANY] + [p for p in ORACLE_GGUF if "qwen3_5_moe-Q4_0" in p]:
+            r = calla("selftest", model, "--json", timeout=600)
+            report = json.loads(r.stdout)
+            self.assertTrue(report["ok"], (model, [c for c in report["checks"] if c["result"] == "fail"]))
+            self.assertGreaterEqual(len(report["checks"]), 9)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
