@@ -1,6 +1,7 @@
 // template filters over sequences: selecting, sorting, grouping, joining.
 #include <algorithm>
 #include "text/template_machine.h"
+#include "text/template_sort.h"
 #include "text/template_text.h"
 
 namespace tmpl {
@@ -30,7 +31,7 @@ Value sort_key(Machine& m, const Value& item, const Value* attribute, bool case_
 
 std::vector<Value> sorted(Machine& m, std::vector<std::pair<Value, Value>> keyed, bool reverse) {
   m.heap.charge(static_cast<int64_t>(keyed.size()) * 64);
-  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+  stable_sort(keyed, [&](const auto& a, const auto& b) {
     m.heap.step();
     return reverse ? less(b.first, a.first) : less(a.first, b.first);
   });

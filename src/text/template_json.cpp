@@ -1,9 +1,9 @@
 // template json: Python's json.dumps over values, and JSON documents as values.
-#include "text/template_machine.h"
-#include "text/template_text.h"
-#include <algorithm>
 #include <cmath>
 #include "core/json.h"
+#include "text/template_machine.h"
+#include "text/template_sort.h"
+#include "text/template_text.h"
 
 namespace tmpl {
 
@@ -90,7 +90,7 @@ void Writer::dict(const DictObject& dict, int depth) {
   }
   std::vector<const std::pair<Value, Value>*> entries;
   for (const auto& entry : dict.entries) entries.push_back(&entry);
-  if (style_.sorted) std::stable_sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) { return less(a->first, b->first); });
+  if (style_.sorted) stable_sort(entries, [](const auto* a, const auto* b) { return less(a->first, b->first); });
   out += '{';
   for (size_t i = 0; i < entries.size(); i++) {
     if (i > 0) out += style_.item_separator;
