@@ -80,8 +80,8 @@ TEST_F(Answers, StreamEqualsWhole) {
       if (choice["logprobs"].is_object()) logprobs.insert(logprobs.end(), choice["logprobs"]["content"].begin(), choice["logprobs"]["content"].end());
       reason = choice["finish_reason"];
     }
-    EXPECT_EQ(content, whole["message"]["content"]);
-    EXPECT_EQ(reasoning, whole["message"]["reasoning_content"]);
+    EXPECT_EQ(Json(content), whole["message"]["content"]);
+    EXPECT_EQ(Json(reasoning), whole["message"]["reasoning_content"]);
     EXPECT_EQ(reason, whole["finish_reason"]);
     if (!more.empty()) {
       EXPECT_EQ(logprobs, whole["logprobs"]["content"]);
@@ -117,7 +117,7 @@ TEST_F(Answers, WholeAndStreamedCompletion) {
     const Json& more = event["choices"][0]["logprobs"];
     if (more.is_object()) offsets.insert(offsets.end(), more["text_offset"].begin(), more["text_offset"].end());
   }
-  EXPECT_EQ(text, whole["choices"][0]["text"]);
+  EXPECT_EQ(Json(text), whole["choices"][0]["text"]);
   EXPECT_EQ(offsets, probs["text_offset"]);
   EXPECT_EQ(all.back(), "[DONE]");
 }

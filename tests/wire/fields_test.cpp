@@ -109,7 +109,7 @@ class Fields : public WireTest {
     const Reply reply = client_->post(path, body);
     EXPECT_EQ(reply.status, 400) << body;
     const Json error = reply.json()["error"];
-    EXPECT_EQ(error["param"], param) << body << reply.body;
+    EXPECT_EQ(error["param"], Json(param)) << body << reply.body;
     EXPECT_EQ(error["type"], "invalid_request_error");
     EXPECT_TRUE(error["code"].is_string());
     EXPECT_TRUE(error["message"].is_string());
