@@ -1,0 +1,223 @@
+// completer: prompts, defaults, stop strings, reasoning and logprobs around an engine that says what the test wants.
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
+#include "engine/engine.h"
+#include "engine/reasoning.h"
+
+namespace {
+// Byte tokens 0 … 255; 256 is a control token that ends turns; 257 and 258 are "<think>" and "</think>".
+class ByteTokenizer final : public Tokenizer {
+ public:
+  std::vector<TokenId> encode(std::string_view text, EncodeOptions) const override {
+    std::vector<TokenId> ids;
+    for (char c : text) ids.push_back(static_cast<unsigned char>(c));
+    return ids;
+  }
+  std::string_view bytes(TokenId id, bool skip_special) const override {
+    static const std::string all = [] { std::string s; for (int i = 0; i < 256; ++i) s += static_cast<char>(i); return s; }();
+    if (id >= 0 && id < 256) return std::string_view(all).substr(static_cast<size_t>(id), 1);
+    return id == 257 ? "<think>" : id == 258 ? "</think>" : id == 256 && !skip_special ? "<|end|>" : "";
+  }
+  bool is_special(TokenId id) const override { return id == 256; }
+  std::optional<TokenId> find(std::string_view) const override { return {}; }
+  int size() const override { return 259; }
+  std::optional<TokenId> bos() const override { return {}; }
+  std::optional<TokenId> eos() const override { return 256; }
+};
+
+// Says `script`, token by token, and remembers what it was asked.
+class ScriptEngine final : public Engine {
+ public:
+  Result<Finish> generate(const Generation& g, const TokenSink& out, std::stop_token) override {
+    asked = g;
+    Finish finish{.reason = Finish::Reason::length, .prompt_tokens = static_cast<int>(g.prompt.size())};
+    std::vector<float> row(259);
+    for (TokenId id : script) {
+      if (finish.completion_tokens == g.max_tokens) return finish;
+      row.assign(259, 0);
+      row[static_cast<size_t>(id)] = 5;
+      const bool more = out({id, finish.completion_tokens++, g.want_logits ? std::span<const float>(row) : std::span<const float>()});
+      if (more && std::ranges::find(g.stop_ids, id) == g.stop_ids.end()) continue;
+      finish.reason = Finish::Reason::stop;
+      return finish;
+    }
+    return finish;
+  }
+  int context_tokens() const override { return 100; }
+  const ModelConfig& config() const override { return config_; }
+  EngineStats stats() const override { return {}; }
+  std::vector<TokenId> script;
+  Generation asked;
+
+ private:
+  ModelConfig config_{.architecture = "script"};
+};
+
+class EchoTemplate final : public ChatTemplate {  // "U:" and an open think block behind the generation prompt
+ public:
+  Result<std::string> render(const TemplateInput& input) const override { return std::string(input.add_generation_prompt ? "U:A:<think>\n" : "U:"); }
+};
+
+struct Said { std::string text, reasoning; std::vector<TokenLogprob> logprobs; Finish finish; std::vector<std::string> pieces; };
+
+struct CompleterTest : testing::Test {
+  ScriptEngine engine;
+  CompleterParts parts{"m", std::make_shared<ByteTokenizer>(), nullptr, {.stop_ids = {256}}};
+  ChatRequest chat;
+  CompleterTest() { chat.messages_json = R"([{"role":"user","content":"hi"},{"role":"user","content":[{"type":"text","text":"x"}]}])"; }
+
+  void script(std::string_view text, bool ends = true) {
+    engine.script = ByteTokenizer().encode(text, {});
+    if (ends) engine.script.push_back(256);
+  }
+  Said say(const ChatRequest& request) {
+    Said said;
+    auto finish = make_completer(engine, parts)->complete(request, [&](const Delta& d) {
+      (d.kind == Delta::Kind::reasoning ? said.reasoning : said.text) += d.text;
+      said.pieces.push_back(d.text);
+      said.logprobs.insert(said.logprobs.end(), d.logprobs.begin(), d.logprobs.end());
+      return true;
+    }, {});
+    EXPECT_TRUE(finish);
+    if (finish) said.finish = *finish;
+    return said;
+  }
+};
+}  // namespace
+
+TEST_F(CompleterTest, PlainLayoutAndPlainText) {
+  script("hällo");
+  const auto said = say(chat);
+  EXPECT_EQ(said.text, "hällo");
+  for (const auto& piece : said.pieces) EXPECT_NE(piece, "\xc3");  // whole characters only
+  EXPECT_EQ(said.finish.reason, Finish::Reason::stop);
+  EXPECT_EQ(engine.asked.prompt, ByteTokenizer().encode("user: hi\nuser: x\nassistant:", {}));
+  EXPECT_EQ(engine.asked.n_valid_ids, 259);
+  EXPECT_EQ(engine.asked.max_tokens, 100 - static_cast<int>(engine.asked.prompt.size()));
+}
+
+TEST_F(CompleterTest, StopStringsOverTokenBorders) {
+  script("one STO two STOP three");
+  chat.stop = {"STOP", "never"};
+  auto said = say(chat);
+  EXPECT_EQ(said.text, "one STO two ");
+  EXPECT_EQ(said.finish.reason, Finish::Reason::stop);
+  EXPECT_EQ(said.finish.completion_tokens, 16);
+  script("one STO");  // held back, then let go
+  said = say(chat);
+  EXPECT_EQ(said.text, "one STO");
+}
+
+TEST_F(CompleterTest, ReasoningIsSplitOff) {
+  parts.chat_template = std::make_shared<EchoTemplate>();
+  script("I think</thin\nSTOP\n</think>\n\nSo: yes</think>.");
+  chat.stop = {"STOP"};  // not in thoughts
+  auto said = say(chat);
+  EXPECT_EQ(said.reasoning, "I think</thin\nSTOP");
+  EXPECT_EQ(said.text, "So: yes</think>.");
+  EXPECT_EQ(engine.asked.snapshot_hints, std::vector<int>{2});
+  script("endless thought\n", false);
+  said = say(chat);
+  EXPECT_EQ(said.reasoning, "endless thought\n");
+  EXPECT_EQ(said.text, "");
+}
+
+TEST_F(CompleterTest, AnAnswerMayOpenItsOwnThinkBlockButARawCompletionHasNone) {
+  const auto tokens = [&] {
+    script("x\n");
+    engine.script.insert(engine.script.begin(), {'\n', 257, '\n'});
+    engine.script.insert(engine.script.end() - 1, {258, '\n', 'y'});
+  };
+  tokens();
+  auto said = say(chat);
+  EXPECT_EQ(said.reasoning, "x");
+  EXPECT_EQ(said.text, "y");
+  tokens();
+  ChatRequest raw;
+  raw.prompt = "p";
+  said = say(raw);
+  EXPECT_EQ(said.text, "\n<think>\nx\n</think>\ny");
+  EXPECT_EQ(engine.asked.prompt, std::vector<TokenId>{'p'});
+  raw.prompt_ids = {5, 6};
+  say(raw);
+  EXPECT_EQ(engine.asked.prompt, (std::vector<TokenId>{5, 6}));
+  script("<thin");  // only looked like one
+  EXPECT_EQ(say(chat).text, "<thin");
+}
+
+TEST(Reasoning, AnyCutGivesTheSameSplit) {
+  const std::string text = " \n<think>\n\na<b\n</think></think>\n\n\nc\n<think>d</think>\n";
+  for (size_t i = 0; i <= text.size(); ++i)
+    for (size_t j = i; j <= text.size(); ++j) {
+      ReasoningSplit split(false);
+      std::string reasoning, content;
+      split.push(text.substr(0, i), reasoning, content);
+      split.push(text.substr(i, j - i), reasoning, content);
+      split.push(text.substr(j), reasoning, content);
+      split.flush(reasoning, content);
+      ASSERT_EQ(reasoning, "a<b");
+      ASSERT_EQ(content, "</think>\n\n\nc\n<think>d</think>\n");
+    }
+  EXPECT_TRUE(ends_inside_think("x<think>\n"));
+  EXPECT_FALSE(ends_inside_think("x<think>\n\n</think>\n\n"));
+  EXPECT_FALSE(ends_inside_think("user: what is <think> for?"));
+  EXPECT_FALSE(ends_inside_think(""));
+}
+
+TEST_F(CompleterTest, DefaultsAndOverrides) {
+  script("a");
+  parts.defaults = {.stop_ids = {256}, .temperature = 0.6f, .top_p = 0.95f, .min_p = 0.01f, .repetition_penalty = 1.05f, .top_k = 20, .do_sample = true, .from_file = true};
+  say(chat);
+  EXPECT_EQ(engine.asked.sampling.temperature, 0.6f);
+  EXPECT_EQ(engine.asked.sampling.top_k, 20);
+  EXPECT_EQ(engine.asked.sampling.repetition_penalty, 1.05f);
+  const auto seed = engine.asked.sampling.seed;
+  say(chat);
+  EXPECT_NE(engine.asked.sampling.seed, seed);
+  chat.temperature = 0.1f;
+  chat.top_p = 0.5f;
+  chat.top_k = 3;
+  chat.min_p = 0.2f;
+  chat.seed = 9;
+  chat.presence_penalty = 1;
+  chat.max_tokens = 7;
+  chat.ignore_eos = true;
+  say(chat);
+  EXPECT_EQ(engine.asked.sampling, (Sampling{.temperature = 0.1f, .top_p = 0.5f, .min_p = 0.2f, .top_k = 3, .repetition_penalty = 1.05f, .presence_penalty = 1, .seed = 9}));
+  EXPECT_EQ(engine.asked.max_tokens, 7);
+  EXPECT_TRUE(engine.asked.stop_ids.empty());
+  parts.defaults.do_sample = false;
+  chat.temperature.reset();
+  say(chat);
+  EXPECT_EQ(engine.asked.sampling.temperature, 0);
+}
+
+TEST_F(CompleterTest, TooLongAPromptNamesBothNumbers) {
+  chat.prompt = std::string(100, 'x');
+  const auto finish = make_completer(engine, parts)->complete(chat, [](const Delta&) { return true; }, {});
+  ASSERT_FALSE(finish);
+  EXPECT_EQ(read_prompt_too_long(finish.error()), std::make_pair(100, 100));
+}
+
+TEST_F(CompleterTest, LogprobsTravelWithTheirText) {
+  script("h\xc3\xa4!");
+  chat.top_logprobs = 2;
+  const auto said = say(chat);
+  ASSERT_EQ(said.logprobs.size(), 4u);
+  const double sum = std::exp(5.0) + 258;
+  EXPECT_NEAR(said.logprobs[0].logprob, 5 - std::log(sum), 1e-5);
+  ASSERT_EQ(said.logprobs[0].top.size(), 2u);
+  EXPECT_EQ(said.logprobs[0].top[0].first, "h");
+  EXPECT_NEAR(said.logprobs[0].top[1].second, -std::log(sum), 1e-5);
+  EXPECT_EQ(said.logprobs[1].bytes, "\xc3");
+}
+
+TEST_F(CompleterTest, AReaderWhoGoesAwayCancels) {
+  script("abcdef");
+  int n = 0;
+  const auto finish = make_completer(engine, parts)->complete(chat, [&](const Delta&) { return ++n < 3; }, {});
+  ASSERT_TRUE(finish);
+  EXPECT_EQ(finish->reason, Finish::Reason::cancelled);
+  EXPECT_EQ(n, 3);
+}

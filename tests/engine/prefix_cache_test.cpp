@@ -1,0 +1,98 @@
+// prefix_cache: what is found, what is given back, and that nothing is lost on the way.
+#include "engine/prefix_cache.h"
+#include <gtest/gtest.h>
+#include <random>
+
+namespace {
+using Ids = std::vector<TokenId>;
+// A sequence that computed `tokens` and went.
+void run(StatePool& pool, PrefixCache& cache, const Ids& tokens, int page_tokens, bool snapshot = false) {
+  std::vector<int32_t> pages;
+  for (size_t i = 0; i < tokens.size(); i += static_cast<size_t>(page_tokens)) pages.push_back(pool.take_page());
+  cache.insert(tokens, pages, snapshot ? pool.take_slot() : -1);
+  for (int32_t page : pages) pool.drop_page(page);
+}
+int32_t found(PrefixCache& cache, const Ids& tokens) {
+  CacheHit hit;
+  cache.find(tokens, hit);
+  return hit.tokens;
+}
+}  // namespace
+
+TEST(PrefixCache, FindsTheLongestPrefixToTheToken) {
+  StatePool pool(20, 0);
+  PrefixCache cache(pool, 4, false);
+  run(pool, cache, {1, 2, 3, 4, 5, 6}, 4);
+  run(pool, cache, {1, 2, 3, 4, 5, 9, 9}, 4);
+  EXPECT_EQ(found(cache, {1, 2, 3, 4, 5, 6, 7}), 6);
+  EXPECT_EQ(found(cache, {1, 2, 3, 4, 5, 9}), 6);
+  EXPECT_EQ(found(cache, {1, 2, 3, 4, 5}), 5);
+  EXPECT_EQ(found(cache, {1, 2, 8}), 2);
+  EXPECT_EQ(found(cache, {2}), 0);
+  EXPECT_EQ(pool.pages_free(), 20 - 3);  // the second sequence's copy of the first page went back
+  run(pool, cache, {1, 2, 3, 4, 5, 6, 7, 8, 9}, 4);
+  EXPECT_EQ(cache.nodes(), 4u);  // the short leaf was extended
+  EXPECT_EQ(found(cache, {1, 2, 3, 4, 5, 6, 7, 8, 9}), 9);
+}
+
+TEST(PrefixCache, SnapshotsDecideWhereAPrefixEnds) {
+  StatePool pool(20, 4);
+  PrefixCache cache(pool, 4, true);
+  run(pool, cache, {1, 2, 3, 4, 5, 6}, 4, true);
+  run(pool, cache, {1, 2, 3}, 4, true);
+  EXPECT_EQ(found(cache, {1, 2, 3, 4, 5, 6, 7}), 6);
+  EXPECT_EQ(found(cache, {1, 2, 3, 4, 5, 7}), 3);
+  EXPECT_EQ(found(cache, {1, 2}), 0);
+  CacheHit hit;
+  cache.find(Ids{1, 2, 3, 4, 5, 6, 7}, hit);
+  EXPECT_TRUE(cache.evict_snapshot(hit.slot));  // the other one
+  EXPECT_EQ(found(cache, {1, 2, 3, 4, 5, 7}), 0);
+  EXPECT_TRUE(cache.evict_snapshot());
+  EXPECT_EQ(cache.nodes(), 0u);  // nothing leads anywhere any more
+  EXPECT_EQ(pool.pages_free(), 20);
+  EXPECT_EQ(pool.slots_free(), 4);
+  EXPECT_FALSE(cache.evict_snapshot());
+}
+
+TEST(PrefixCache, GivesUpTheLeastRecentlyUsedFirstAndHeldPagesLast) {
+  StatePool pool(20, 0);
+  PrefixCache cache(pool, 2, false);
+  run(pool, cache, {1, 1, 1, 1}, 2);
+  run(pool, cache, {2, 2, 2, 2}, 2);
+  EXPECT_EQ(found(cache, {1, 1, 1, 1}), 4);
+  EXPECT_TRUE(cache.evict_page());
+  EXPECT_EQ(found(cache, {2, 2, 2, 2}), 2);
+  CacheHit hit;
+  cache.find(Ids{2, 2}, hit);
+  pool.hold_page(hit.pages[0]);
+  EXPECT_TRUE(cache.evict_page());
+  EXPECT_TRUE(cache.evict_page());
+  EXPECT_EQ(found(cache, {1, 1, 1, 1}), 0);
+  EXPECT_EQ(found(cache, {2, 2}), 2);
+  EXPECT_TRUE(cache.evict_page());  // the held one: forgotten, not free
+  EXPECT_EQ(pool.pages_free(), 19);
+  EXPECT_FALSE(cache.evict_page());
+}
+
+TEST(PrefixCache, LosesNoPageOrSlotOverAThousandRandomEvents) {
+  for (bool snapshots : {false, true}) {
+    StatePool pool(40, 6);
+    {
+      PrefixCache cache(pool, 4, snapshots);
+      std::mt19937 random(1);
+      for (int i = 0; i < 3000; ++i) {
+        Ids tokens(1 + random() % 20);
+        for (TokenId& id : tokens) id = static_cast<TokenId>(random() % 2);
+        while (pool.pages_free() < 5) ASSERT_TRUE(cache.evict_page());
+        if (snapshots && pool.slots_free() == 0) { ASSERT_TRUE(cache.evict_snapshot()); }
+        run(pool, cache, tokens, 4, snapshots);
+        ASSERT_EQ(found(cache, tokens), static_cast<int32_t>(tokens.size()));
+        ASSERT_LE(cache.nodes(), 40u);
+        if (snapshots) { ASSERT_EQ(cache.snapshots(), static_cast<size_t>(6 - pool.slots_free())); }
+        ASSERT_EQ(cache.nodes(), static_cast<size_t>(40 - pool.pages_free()));
+      }
+    }
+    EXPECT_EQ(pool.pages_free(), 40);
+    EXPECT_EQ(pool.slots_free(), 6);
+  }
+}
