@@ -29,7 +29,7 @@ class Writer {
 };
 
 void append_unit(std::string& out, unsigned unit) {
-  char buffer[8];
+  char buffer[16];
   std::snprintf(buffer, sizeof buffer, "\\u%04x", unit);
   out += buffer;
 }
