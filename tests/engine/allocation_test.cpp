@@ -11,12 +11,13 @@ void* counted(size_t bytes) {
   throw std::bad_alloc();
 }
 }  // namespace
-void* operator new(size_t bytes) { return counted(bytes); }
-void* operator new[](size_t bytes) { return counted(bytes); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete[](void* p, size_t) noexcept { std::free(p); }
+// Not inlined: g++ would see a malloc freed by delete and take it for a mistake.
+[[gnu::noinline]] void* operator new(size_t bytes) { return counted(bytes); }
+[[gnu::noinline]] void* operator new[](size_t bytes) { return counted(bytes); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p, size_t) noexcept { std::free(p); }
 
 using namespace harness;
 
