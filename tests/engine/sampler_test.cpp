@@ -1,6 +1,7 @@
 // sampler: against a plain twin in double precision, drawn often enough to see a wrong order of steps.
 #include "engine/sampler.h"
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -22,7 +23,7 @@ std::vector<double> twin(std::span<const float> logits, const Sampling& s, std::
   }
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return x[a] > x[b]; });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return x[a] > x[b] || (x[a] == x[b] && a < b); });
   if (s.top_k > 0) order.resize(std::min<size_t>(n, static_cast<size_t>(s.top_k)));
   std::vector<double> p(n);
   double total = 0;
