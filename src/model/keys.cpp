@@ -46,7 +46,7 @@ const KeyName* find_key(std::string_view key) {
 
 std::string number_text(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
+  std::snprintf(text, sizeof text, "%.15g", value);
   return text;
 }
 

@@ -34,6 +34,14 @@ bool same_extents(const Shape& a, const Shape& b) {
   return a.elements() == b.elements() && a.back() == b.back() && a.rows() == 1;
 }
 
+std::vector<float> transposed(const std::vector<float>& values, int64_t cols) {
+  const size_t n = static_cast<size_t>(cols), rows = values.size() / n;
+  std::vector<float> out(values.size());
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < n; c++) out[c * rows + r] = values[r * n + c];
+  return out;
+}
+
 size_t fraction(size_t bytes, size_t part, size_t whole) {
   return whole == 0 ? 0 : static_cast<size_t>(static_cast<double>(bytes) * static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -130,6 +138,14 @@ void Weights::vector(Slot& to, const std::string& name, Shape shape, Repair repa
   if (!add_part(request, name, shape)) return;
   request.source.parts[0].shape = {shape.elements()};
   add(std::move(request));
+}
+
+// [channels, 1, kernel] in Hugging Face's files, [channels, kernel, 1] in MLX's, [channels, kernel] in GGUF: the same numbers in the same order.
+void Weights::taps(Slot& to, const std::string& name, int64_t channels, int64_t kernel) {
+  const Shape *stored = shape_of(name), hf = {channels, 1, kernel}, mlx = {channels, kernel, 1}, plain = {channels, kernel};
+  const size_t before = requests_.size();
+  vector(to, name, !stored ? plain : *stored == hf ? hf : *stored == mlx ? mlx : plain);
+  if (requests_.size() > before) requests_.back().kernel = kernel;
 }
 
 void Weights::optional_vector(Slot& to, const std::string& name, Shape shape) {
@@ -300,6 +316,7 @@ Status Weights::upload(Request& r, Device& device) {
     TRY_STATUS(check_finite(file_.path(), shown(r.name), values));
     if (r.repair == Repair::plus_one) std::ranges::for_each(values, [](float& v) { v += 1; });
     if (r.repair == Repair::negative_exp) std::ranges::for_each(values, [](float& v) { v = -std::exp(v); });
+    if (r.kernel > 0) values = transposed(values, r.kernel);
     TRY(*r.to, device.upload_vector(values));
     return ok_status();
   }

@@ -27,8 +27,9 @@ class Weights {
   void matrix(Slot& to, const std::string& name, int64_t rows, int64_t cols, RowPick pick = {});  // rows: as stored
   void lookup(Slot& to, const std::string& name, int64_t rows, int64_t cols);                     // only ever read by embed
   void vector(Slot& to, const std::string& name, Shape shape, Repair repair = Repair::none);
-  void optional_vector(Slot& to, const std::string& name, Shape shape);  // stays empty when absent
-  std::vector<float> numbers(const std::string& name, Shape shape);      // read at once; zeros after a problem
+  void taps(Slot& to, const std::string& name, int64_t channels, int64_t kernel);  // uploaded as [kernel, channels]
+  void optional_vector(Slot& to, const std::string& name, Shape shape);            // stays empty when absent
+  std::vector<float> numbers(const std::string& name, Shape shape);                // read at once; zeros after a problem
   // Three stacks of n matrices, stored as stacks, as gate and up fused, or as one tensor per expert. base: "layers.3.mlp.experts."
   void experts(Slot& gate, Slot& up, Slot& down, const std::string& base, int64_t n, int64_t top_k, int64_t ffn_dim, int64_t hidden_dim);
   void ignore(const std::string& name, const char* why);  // present but without use
@@ -50,6 +51,7 @@ class Weights {
     std::string name;
     MatrixSource source;  // vectors: one part of a single row
     Repair repair = Repair::none;
+    int64_t kernel = 0;           // vectors of taps: columns of the stored [channels, kernel]
     std::vector<Entry*> entries;  // what to check and drop afterwards
     size_t bytes = 0;             // of the file, the picked rows only
     double per_token = 1;         // fraction read for one decoded token

@@ -40,13 +40,6 @@ std::vector<LayerKind> read_kinds(Keys& keys, int n_layers) {
   return kinds;
 }
 
-// [channels, 1, kernel] in Hugging Face's files, [channels, kernel, 1] in MLX's, [channels, kernel] in GGUF: the same numbers in the same order.
-Shape taps_shape(const Weights& w, const std::string& name, int64_t channels, int64_t kernel) {
-  const Shape *stored = w.shape_of(name), hf = {channels, 1, kernel}, mlx = {channels, kernel, 1}, plain = {channels, kernel};
-  if (!stored) return plain;
-  return *stored == hf ? hf : *stored == mlx ? mlx : plain;
-}
-
 StateSpec plan_delta(const Blueprint& p, DeltaRule& d, const HybridSettings& s, const std::string& base, int layer) {
   const int64_t hidden = p.config.hidden_dim, key = int64_t{s.delta.n_key_heads} * s.delta.key_dim,
                 value = int64_t{s.delta.n_value_heads} * s.delta.value_dim;
@@ -56,7 +49,7 @@ StateSpec plan_delta(const Blueprint& p, DeltaRule& d, const HybridSettings& s, 
   p.weights.matrix(d.z, base + "in_proj_z.weight", value, hidden);
   p.weights.matrix(d.b, base + "in_proj_b.weight", heads, hidden);
   p.weights.matrix(d.a, base + "in_proj_a.weight", heads, hidden);
-  p.weights.vector(d.taps, base + "conv1d.weight", taps_shape(p.weights, base + "conv1d.weight", channels, s.conv_kernel));
+  p.weights.taps(d.taps, base + "conv1d.weight", channels, s.conv_kernel);
   p.weights.vector(d.neg_exp_a, base + "A_log", {heads}, p.weights.gguf() ? Repair::none : Repair::negative_exp);
   p.weights.vector(d.dt_bias, base + "dt_bias", {heads});
   p.weights.vector(d.norm, base + "norm.weight", {s.delta.value_dim});
