@@ -14,6 +14,8 @@ void* counted(size_t bytes) {
 // Not inlined: g++ would see a malloc freed by delete and take it for a mistake.
 [[gnu::noinline]] void* operator new(size_t bytes) { return counted(bytes); }
 [[gnu::noinline]] void* operator new[](size_t bytes) { return counted(bytes); }
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return ++allocations, std::malloc(bytes ? bytes : 1); }
+[[gnu::noinline]] void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return ++allocations, std::malloc(bytes ? bytes : 1); }
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
