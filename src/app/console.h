@@ -4,7 +4,7 @@
 #include <functional>
 #include <thread>
 #include "core/core.h"
-#include "core/json.h"
+#include "core/json_writer.h"
 
 // Prints "calla: message" and gives the exit status: 1, or 130 when the error is a cancellation.
 int fail(const Error& error);

@@ -3,6 +3,7 @@
 #include <stop_token>
 #include "app/options.h"
 #include "core/json.h"
+#include "core/json_writer.h"
 
 // One turn's outcome.
 struct Answer { std::string text, reasoning; Finish finish; };

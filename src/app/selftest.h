@@ -2,7 +2,6 @@
 #pragma once
 #include <memory>
 #include "app/open.h"
-#include "core/json.h"
 
 // One answer of the engine, with the figures that comparisons need.
 struct Trial {

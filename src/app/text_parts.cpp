@@ -2,6 +2,7 @@
 #include "app/text_parts.h"
 
 #include <algorithm>
+#include "core/json.h"
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "app/open.h"
 #include "app/text_parts.h"
 #include "app/values.h"
+#include "core/json.h"
 
 namespace {
 

@@ -1,13 +1,11 @@
-// json: reading and writing JSON. Reading is simdjson's DOM (depth <= 1024, size bounded by the caller); writing is nlohmann's ordered_json.
+// json: reading JSON through simdjson's DOM (depth <= 1024, size bounded by the caller). Writing is core/json_writer.h.
 #pragma once
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <simdjson.h>
 #include "core/core.h"
 
-using Json = nlohmann::ordered_json;       // for building answers; keeps key order
-using JsonView = simdjson::dom::element;   // a look into a JsonDocument; valid as long as it lives
+using JsonView = simdjson::dom::element;  // a look into a JsonDocument; valid as long as it lives
 
 // A parsed document. Moving it keeps the views into it valid.
 class JsonDocument {

@@ -1,6 +1,7 @@
 // completer: text around an engine: prompt, defaults, and from tokens to deltas.
 #include <algorithm>
 #include <random>
+#include "core/json.h"
 #include "engine/engine.h"
 #include "engine/logprobs.h"
 #include "engine/reasoning.h"

@@ -1,4 +1,5 @@
 // template render: the front door: compiles a checkpoint's template and renders conversations with it.
+#include "core/json.h"
 #include "text/template_machine.h"
 #include "text/template_parser.h"
 #include "text/text.h"

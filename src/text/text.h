@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 #include "core/core.h"
-#include "core/json.h"
 
 // What a GGUF's metadata says about its vocabulary (keys tokenizer.ggml.*), filled by file/ and passed on by app/.
 // Views point into the mapping.

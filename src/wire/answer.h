@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 #include "chat/chat.h"
-#include "core/json.h"
+#include "core/json_writer.h"
 #include "wire/fields.h"
 
 // Builds the chunks of one answer and gathers the same pieces for a whole one, so that both say the same.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include "core/json.h"
+#include "core/json_writer.h"
 #include "wire/http.h"
 #include "wire/watch.h"
 

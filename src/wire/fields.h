@@ -6,6 +6,7 @@
 #include <vector>
 #include "chat/chat.h"
 #include "core/json.h"
+#include "core/json_writer.h"
 #include "wire/exchange.h"
 
 enum class Dialect : uint8_t { chat = 1, completions = 2, both = 3 };

@@ -22,7 +22,8 @@ TEST(Config, LoadsTheTinyModel) { EXPECT_EQ(load_error(tiny_qwen3()), ""); }
 
 TEST(Config, AbsurdNumbersAreNamed) {
   for (const auto& bad : {Json(0), Json(-8), Json(int64_t{1} << 40)}) {
-    for (const char* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size", "intermediate_size", "max_position_embeddings"})
+    for (const char* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size",
+                            "intermediate_size", "max_position_embeddings"})
       expect_refused(key, bad, std::string(key) + " = " + bad.dump().substr(0, 2));
   }
   expect_refused("num_key_value_heads", 3, "a multiple of num_key_value_heads = 3");
@@ -43,7 +44,8 @@ TEST(Config, NanIsNotJsonAndRefusedInGguf) {
   MemoryFile g;
   g.kind = Container::gguf;
   g.metadata["general.architecture"] = {std::string_view("qwen3")};
-  for (const char* key : {"embedding_length", "block_count", "attention.head_count", "vocab_size", "feed_forward_length"}) g.metadata["qwen3." + std::string(key)] = {int64_t{8}};
+  for (const char* key : {"embedding_length", "block_count", "attention.head_count", "vocab_size", "feed_forward_length"})
+    g.metadata["qwen3." + std::string(key)] = {int64_t{8}};
   g.metadata["qwen3.attention.layer_norm_rms_epsilon"] = {std::nan("")};
   g.metadata["qwen3.rope.freq_base"] = {std::nan("")};
   EXPECT_THAT(load_error(g), HasSubstr("qwen3.attention.layer_norm_rms_epsilon = nan"));

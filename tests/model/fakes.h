@@ -6,6 +6,7 @@
 #include <map>
 #include "core/half.h"
 #include "core/json.h"
+#include "core/json_writer.h"
 #include "model/model.h"
 
 class MemoryFile final : public WeightFile {
@@ -85,10 +86,13 @@ class FakeDevice final : public Device {
     Upload u{'m', {}, source.n_experts};
     if (source.row_order.empty())
       for (const auto& row : rows) u.values.insert(u.values.end(), row.begin(), row.end());
-    for (const int32_t r : source.row_order) u.values.insert(u.values.end(), rows[static_cast<size_t>(r)].begin(), rows[static_cast<size_t>(r)].end());
+    for (const int32_t r : source.row_order)
+      u.values.insert(u.values.end(), rows[static_cast<size_t>(r)].begin(), rows[static_cast<size_t>(r)].end());
     return keep(std::move(u));
   }
-  Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) override { return keep({'l', std::vector<float>(static_cast<size_t>(table.shape.elements()))}); }
+  Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) override {
+    return keep({'l', std::vector<float>(static_cast<size_t>(table.shape.elements()))});
+  }
   Result<std::unique_ptr<Weight>> upload_vector(std::span<const float> values) override { return keep({'v', {values.begin(), values.end()}}); }
   size_t weight_bytes() const override { return 0; }
   Status allocate_state(std::span<const StateSpec>, StatePlan) override { return ok_status(); }
@@ -118,7 +122,9 @@ class FakeDevice final : public Device {
 // One-layer checkpoints with every extent different where possible: hidden 8, 2 heads of 4, 1 kv head, ffn 12, vocab 10.
 inline MemoryFile tiny_qwen3() {
   MemoryFile f;
-  f.json = {{"model_type", "qwen3"}, {"hidden_size", 8}, {"num_hidden_layers", 1}, {"num_attention_heads", 2}, {"num_key_value_heads", 1}, {"head_dim", 4}, {"intermediate_size", 12}, {"vocab_size", 10}, {"rms_norm_eps", 1e-6}, {"rope_theta", 10000.0}, {"tie_word_embeddings", true}, {"max_position_embeddings", 64}};
+  f.json = {{"model_type", "qwen3"},    {"hidden_size", 8},      {"num_hidden_layers", 1},      {"num_attention_heads", 2},
+            {"num_key_value_heads", 1}, {"head_dim", 4},         {"intermediate_size", 12},     {"vocab_size", 10},
+            {"rms_norm_eps", 1e-6},     {"rope_theta", 10000.0}, {"tie_word_embeddings", true}, {"max_position_embeddings", 64}};
   f.add("model.embed_tokens.weight", {10, 8}, 1);
   f.add("model.norm.weight", {8}, 2);
   const std::string l = "model.layers.0.";
@@ -140,7 +146,24 @@ inline MemoryFile tiny_qwen3() {
 inline MemoryFile tiny_qwen35moe() {
   MemoryFile f;
   f.json = {{"model_type", "qwen3_5_moe"}, {"tie_word_embeddings", false}};
-  f.json["text_config"] = {{"model_type", "qwen3_5_moe_text"}, {"hidden_size", 8}, {"num_hidden_layers", 2}, {"num_attention_heads", 2}, {"num_key_value_heads", 1}, {"head_dim", 8}, {"vocab_size", 10}, {"full_attention_interval", 2}, {"linear_num_key_heads", 1}, {"linear_num_value_heads", 2}, {"linear_key_head_dim", 4}, {"linear_value_head_dim", 4}, {"linear_conv_kernel_dim", 3}, {"num_experts", 3}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 5}, {"shared_expert_intermediate_size", 6}, {"rope_parameters", {{"type", "default"}, {"rope_theta", 1e7}, {"partial_rotary_factor", 0.25}}}};
+  f.json["text_config"] = {{"model_type", "qwen3_5_moe_text"},
+                           {"hidden_size", 8},
+                           {"num_hidden_layers", 2},
+                           {"num_attention_heads", 2},
+                           {"num_key_value_heads", 1},
+                           {"head_dim", 8},
+                           {"vocab_size", 10},
+                           {"full_attention_interval", 2},
+                           {"linear_num_key_heads", 1},
+                           {"linear_num_value_heads", 2},
+                           {"linear_key_head_dim", 4},
+                           {"linear_value_head_dim", 4},
+                           {"linear_conv_kernel_dim", 3},
+                           {"num_experts", 3},
+                           {"num_experts_per_tok", 2},
+                           {"moe_intermediate_size", 5},
+                           {"shared_expert_intermediate_size", 6},
+                           {"rope_parameters", {{"type", "default"}, {"rope_theta", 1e7}, {"partial_rotary_factor", 0.25}}}};
   f.add("lm_head.weight", {10, 8}, 1);
   f.add("model.visual.blocks.0.norm1.weight", {8}, 0);
   f.add("mtp.fc.weight", {8, 16}, 0);

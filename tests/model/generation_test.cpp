@@ -11,7 +11,8 @@ namespace {
 TEST(Generation, StopIdsAreMerged) {
   MemoryFile f;
   f.json = {{"model_type", "x"}, {"eos_token_id", 5}, {"text_config", {{"eos_token_id", Json::array({6, 5})}}}};
-  f.sidecars["generation_config.json"] = R"({"eos_token_id": [7, 5], "temperature": 0.6, "top_k": 20, "top_p": 0.95, "do_sample": true, "min_p": null})";
+  f.sidecars["generation_config.json"] =
+      R"({"eos_token_id": [7, 5], "temperature": 0.6, "top_k": 20, "top_p": 0.95, "do_sample": true, "min_p": null})";
   const auto d = generation_defaults(f);
   ASSERT_TRUE(d);
   EXPECT_THAT(d->stop_ids, ElementsAre(7, 5, 6));

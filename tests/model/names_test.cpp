@@ -5,7 +5,9 @@
 namespace {
 
 std::string safetensors(std::string_view name) { return canonical_name(name, Container::safetensors, "qwen3_5_moe").canonical; }
-std::string gguf(std::string_view name, std::string_view architecture = "qwen3_5_moe") { return canonical_name(name, Container::gguf, architecture).canonical; }
+std::string gguf(std::string_view name, std::string_view architecture = "qwen3_5_moe") {
+  return canonical_name(name, Container::gguf, architecture).canonical;
+}
 
 TEST(Names, PrefixesOfSafetensors) {
   for (const char* prefix : {"model.", "model.language_model.", "language_model.model.", ""})
@@ -20,8 +22,10 @@ TEST(Names, PlanesOfQuantisedModules) {
   EXPECT_EQ(name.canonical, "layers.0.mlp.experts.gate_proj");
   EXPECT_EQ(name.part, Part::scales);
   EXPECT_EQ(canonical_name("lm_head.biases", Container::safetensors, "").part, Part::biases);
-  EXPECT_EQ(canonical_name("model.layers.1.mlp.experts.4.up_proj.weight_scale_inv", Container::safetensors, "").canonical, "layers.1.mlp.experts.4.up_proj.weight");
-  EXPECT_EQ(canonical_name("model.layers.1.mlp.experts.gate_up_proj_scale_inv", Container::safetensors, "").canonical, "layers.1.mlp.experts.gate_up_proj");
+  EXPECT_EQ(canonical_name("model.layers.1.mlp.experts.4.up_proj.weight_scale_inv", Container::safetensors, "").canonical,
+            "layers.1.mlp.experts.4.up_proj.weight");
+  EXPECT_EQ(canonical_name("model.layers.1.mlp.experts.gate_up_proj_scale_inv", Container::safetensors, "").canonical,
+            "layers.1.mlp.experts.gate_up_proj");
 }
 
 TEST(Names, SkippedTowers) {

@@ -1,5 +1,6 @@
 // oracle: whole checkpoints on the CPU device against what Hugging Face's and mlx-lm's own code gives (top logits and 32 greedy ids).
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -86,7 +87,8 @@ void check_greedy(Runner& runner, JsonView test, std::vector<float> logits, doub
   for (size_t i = 0; i < expected.size(); i++) {
     const TokenId got = best(logits);
     if (got != expected[i]) {
-      EXPECT_LT(double(gaps.at(i).value_unsafe()), 2 * tolerance) << where << ": greedy id " << i << " is " << got << ", " << expected[i] << " expected";
+      EXPECT_LT(double(gaps.at(i).value_unsafe()), 2 * tolerance)
+          << where << ": greedy id " << i << " is " << got << ", " << expected[i] << " expected";
       return;
     }
     auto next = runner.step(std::span(&expected[i], 1));
@@ -159,7 +161,9 @@ TEST(Oracle, CheckedIn) {
 
 TEST(Oracle, Shared) {
   const std::vector<Oracle> oracles = shared_oracles();
-  if (oracles.empty()) GTEST_SKIP() << "NOTICE: no reference checkpoints: set CALLA_SHARED to the folder that has oracles/data, or keep it beside the sources as ../shared";
+  if (oracles.empty())
+    GTEST_SKIP()
+        << "NOTICE: no reference checkpoints: set CALLA_SHARED to the folder that has oracles/data, or keep it beside the sources as ../shared";
   for (const Oracle& oracle : oracles) {
     SCOPED_TRACE(oracle.name);
     check(oracle);

@@ -45,8 +45,8 @@ TEST(Rope, Llama3MixesInTheMiddle) {
   RopeSettings s;
   s.type = "llama3", s.theta = 500000, s.factor = 8, s.low_freq = 1, s.high_freq = 4, s.original_positions = 8192;
   const Rope rope = make_rope(s, 128);
-  EXPECT_FLOAT_EQ(rope.inverse_frequencies[0], 1);                                                            // many turns: unchanged
-  EXPECT_FLOAT_EQ(rope.inverse_frequencies[63], static_cast<float>(std::pow(500000, -126.0 / 128) / 8));      // less than one turn
+  EXPECT_FLOAT_EQ(rope.inverse_frequencies[0], 1);                                                        // many turns: unchanged
+  EXPECT_FLOAT_EQ(rope.inverse_frequencies[63], static_cast<float>(std::pow(500000, -126.0 / 128) / 8));  // less than one turn
 }
 
 TEST(Rope, YarnRampsAndScales) {

@@ -153,8 +153,11 @@ MemoryFile quantised(int words, int groups, const char* kind, bool biases) {
   f.add("model.layers.0.mlp.up_proj.weight", {64, 8});
   const size_t size = std::string_view(kind) == "U8" ? 1 : std::string_view(kind) == "F32" ? 4 : 2;
   f.add_bytes("model.layers.0.mlp.down_proj.weight", "U32", {8, words}, std::vector<std::byte>(static_cast<size_t>(8 * words * 4), std::byte{0x21}));
-  f.add_bytes("model.layers.0.mlp.down_proj.scales", kind, {8, groups}, std::vector<std::byte>(static_cast<size_t>(8 * groups) * size, std::byte{0x3f}));
-  if (biases) f.add_bytes("model.layers.0.mlp.down_proj.biases", kind, {8, groups}, std::vector<std::byte>(static_cast<size_t>(8 * groups) * size, std::byte{0x3f}));
+  f.add_bytes("model.layers.0.mlp.down_proj.scales", kind, {8, groups},
+              std::vector<std::byte>(static_cast<size_t>(8 * groups) * size, std::byte{0x3f}));
+  if (biases)
+    f.add_bytes("model.layers.0.mlp.down_proj.biases", kind, {8, groups},
+                std::vector<std::byte>(static_cast<size_t>(8 * groups) * size, std::byte{0x3f}));
   return f;
 }
 

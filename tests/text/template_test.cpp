@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include "core/json_writer.h"
 #include "core/json.h"
 #include "core/mapped_file.h"
 #include "text/text.h"

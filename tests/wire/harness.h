@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include "core/json_writer.h"
 #include "core/json.h"
 #include "wire/wire.h"
 
