@@ -133,4 +133,36 @@ TEST(Config, GgufMustNameItsArchitecture) {
   EXPECT_THAT(load_error(g), HasSubstr("architecture rwkv"));
 }
 
+TEST(Config, GemmaSettingsAreChecked) {
+  const auto error_with = [](const char* type, const char* key, const Json& value) {
+    MemoryFile f;
+    f.json = {{"model_type", type},       {"hidden_size", 8}, {"num_hidden_layers", 3},  {"num_attention_heads", 2},
+              {"num_key_value_heads", 1}, {"head_dim", 4},    {"intermediate_size", 12}, {"vocab_size", 10}};
+    f.json["layer_types"] = {"sliding_attention", "full_attention", "full_attention"};
+    f.json[key] = value;
+    return load_error(f);
+  };
+  EXPECT_THAT(error_with("gemma4", "num_kv_shared_layers", 3), HasSubstr("num_kv_shared_layers = 3: 0 to 2"));
+  EXPECT_THAT(error_with("gemma4", "num_kv_shared_layers", -1), HasSubstr("num_kv_shared_layers = -1"));
+  EXPECT_THAT(error_with("gemma4", "layer_types", Json::array({"full_attention", "sliding_attention", "full_attention"})), HasSubstr("missing"));
+  EXPECT_THAT(error_with("gemma4", "global_head_dim", 0), HasSubstr("global_head_dim = 0"));
+  EXPECT_THAT(error_with("gemma4", "enable_moe_block", true), HasSubstr("enable_moe_block"));
+  EXPECT_THAT(error_with("gemma4", "use_bidirectional_attention", "all"), HasSubstr("use_bidirectional_attention"));
+  EXPECT_THAT(error_with("gemma4", "final_logit_softcapping", -30), HasSubstr("final_logit_softcapping = -30"));
+  EXPECT_THAT(error_with("gemma4", "sliding_window", -1), HasSubstr("sliding_window = -1"));
+  EXPECT_THAT(error_with("gemma4", "hidden_activation", "relu"), HasSubstr("hidden_activation = relu"));
+  EXPECT_THAT(error_with("gemma3_text", "query_pre_attn_scalar", 0), HasSubstr("query_pre_attn_scalar = 0"));
+  EXPECT_THAT(error_with("gemma3_text", "attn_logit_softcapping", 50), HasSubstr("attn_logit_softcapping"));
+  EXPECT_THAT(error_with("gemma3_text", "rope_local_base_freq", -1), HasSubstr("rope_local_base_freq = -1"));
+  EXPECT_THAT(error_with("gemma3_text", "use_bidirectional_attention", true), HasSubstr("use_bidirectional_attention"));
+}
+
+TEST(Config, SharingNeedsAnEarlierLayerOfTheKind) {
+  MemoryFile f;
+  f.json = {{"model_type", "gemma4"}, {"hidden_size", 8},        {"num_hidden_layers", 3}, {"num_attention_heads", 2}, {"num_key_value_heads", 1},
+            {"head_dim", 4},          {"intermediate_size", 12}, {"vocab_size", 10},       {"num_kv_shared_layers", 1}};
+  f.json["layer_types"] = {"sliding_attention", "sliding_attention", "full_attention"};
+  EXPECT_THAT(load_error(f), HasSubstr("no earlier layer of the kind of layer 2"));
+}
+
 }  // namespace
