@@ -28,6 +28,7 @@ Status open_text(OpenedModel& model) {
   if (auto chat_template = open_chat_template(*model.file.weights)) {
     model.chat_template = std::move(*chat_template);
   } else {
+    model.template_failed = true;
     model.notes.push_back(chat_template.error().message + "; messages are laid out plainly instead");
   }
   add_stop_ids(*model.tokenizer, model.defaults);
@@ -101,5 +102,6 @@ Result<OpenedModel> open_model(const Options& options) { return open_model(optio
 Result<OpenedModel> open_chat_model(const Options& options, const OpenTuning& tuning) {
   TRY(auto model, open_model(options, tuning));
   if (!model.completer) return Error{Code::unsupported, model.tokenizer_error};
+  if (!model.chat_template && !tuning.quiet && !model.template_failed) note("no chat template in this checkpoint; messages are laid out plainly as role: content");
   return model;
 }

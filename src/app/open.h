@@ -18,7 +18,8 @@ struct OpenedModel {
   OpenedFile file;
   std::shared_ptr<const Tokenizer> tokenizer;          // null when the checkpoint has none; then completer is null too
   std::string tokenizer_error;                         // why it is null
-  std::shared_ptr<const ChatTemplate> chat_template;   // null when the checkpoint has none
+  std::shared_ptr<const ChatTemplate> chat_template;   // null when the checkpoint has none, or one that cannot be read
+  bool template_failed = false;                        // the latter; a note says why
   GenerationDefaults defaults;                         // stop ids from every place they live
   std::vector<PartBytes> parts;
   std::vector<std::string> notes;

@@ -122,8 +122,9 @@ TEST(Help, EveryCommandShowsExamplesAndItsOptions) {
 TEST(Help, NoOptionIsNamedTwiceForOneCommand) {
   for (const Command& c : commands()) {
     std::set<std::string> seen;
-    for (const OptionSpec& spec : option_table())
-      if ((spec.groups & (c.groups | kGeneral)) != 0)
-        for (const std::string& name : option_names(spec)) EXPECT_TRUE(seen.insert(name).second) << c.name << " " << name;
+    for (const OptionSpec& spec : option_table()) {
+      if ((spec.groups & (c.groups | kGeneral)) == 0) continue;
+      for (const std::string& name : option_names(spec)) EXPECT_TRUE(seen.insert(name).second) << c.name << " " << name;
+    }
   }
 }
