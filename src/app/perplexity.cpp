@@ -27,7 +27,8 @@ Result<Measured> measure(const Options& options) {
   OpenTuning tuning{engine_options(options), false};
   tuning.engine.max_sequences = 1;
   tuning.engine.prefix_cache = false;
-  TRY(const OpenedModel model, open_chat_model(options, tuning));
+  TRY(const OpenedModel model, open_model(options, tuning));
+  if (!model.tokenizer) return Error{Code::unsupported, model.tokenizer_error};
   TRY(const auto ids, window(options, model, static_cast<size_t>(std::max(2, model.engine->context_tokens() - 1))));
   double sum = 0;
   Generation request;
