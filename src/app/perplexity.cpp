@@ -27,6 +27,7 @@ Result<Measured> measure(const Options& options) {
   OpenTuning tuning{engine_options(options), false};
   tuning.engine.max_sequences = 1;
   tuning.engine.prefix_cache = false;
+  if (options.context > 0) tuning.engine.context_tokens = options.context + 1;  // the engine keeps room for a token after the prompt
   TRY(const OpenedModel model, open_model(options, tuning));
   if (!model.tokenizer) return Error{Code::unsupported, model.tokenizer_error};
   TRY(const auto ids, window(options, model, static_cast<size_t>(std::max(2, model.engine->context_tokens() - 1))));
