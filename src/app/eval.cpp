@@ -1,6 +1,10 @@
 // eval: raw logits and greedy tokens for given ids, in the form that ../shared/oracles/check.py reads.
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 #include <numeric>
 #include "app/commands.h"
 #include "app/console.h"
@@ -29,6 +33,20 @@ bool has_nan(std::span<const float> logits) {
   return std::ranges::any_of(logits, [](float x) { return std::isnan(x); });
 }
 
+struct CloseFile { void operator()(std::FILE* file) const { std::fclose(file); } };
+using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
+
+Error cannot_write(const Options& options) { return {Code::io, "cannot write the logits: " + options.logits_file + ": " + std::strerror(errno)}; }
+
+// --logits FILE: every listed row whole, float32 in this machine's byte order. May be a named pipe.
+Result<OpenFile> open_logits(const Options& options) {
+  OpenFile file;
+  if (options.logits_file.empty()) return file;
+  file.reset(std::fopen(options.logits_file.c_str(), "wb"));
+  if (!file) return cannot_write(options);
+  return file;
+}
+
 Status check_ids(const Options& options, const OpenedModel& model) {
   if (options.ids.empty()) return Error{Code::invalid_request, "cannot evaluate: --ids: at least one token id expected"};
   const int vocabulary = model.engine->config().vocab_size;
@@ -49,9 +67,11 @@ Result<Json> evaluate(const Options& options) {
   TRY_STATUS(check_ids(options, model));
 
   Json rows = Json::array(), generated = Json::array();
-  bool nan = false;
+  bool nan = false, written = true;
+  TRY(const OpenFile file, open_logits(options));
   const auto add_row = [&](int position, std::span<const float> logits) {
     nan = nan || has_nan(logits);
+    if (file) written = written && std::fwrite(logits.data(), sizeof(float), logits.size(), file.get()) == logits.size();
     if (!nan) rows.push_back({{"pos", position}, {"top", top_entries(logits)}});
   };
   Generation request;
@@ -69,6 +89,7 @@ Result<Json> evaluate(const Options& options) {
   };
   TRY(const Finish finish, model.engine->generate(request, on_token));
   (void)finish;
+  if (!written || (file && std::fflush(file.get()) != 0)) return cannot_write(options);
   if (nan) return Error{Code::corrupt_file, "cannot evaluate: " + model.file.path + ": logits are not numbers"};
   return Json{{"logits", std::move(rows)}, {"generated", std::move(generated)}};
 }

@@ -104,6 +104,7 @@ const OptionSpec kTable[] = {
      [](Options& o, std::string_view v) { return parse_list<TokenId>(v, 0, std::numeric_limits<TokenId>::max(), o.ids); }},
     {kEval, "--all-positions", "", "", "the best logits of every prompt position, not only of the last", "",
      [](Options& o, std::string_view) { return o.all_positions = true; }},
+    {kEval, "--logits", "FILE", "a path", "also write these rows whole, as float32, to FILE", "", [](Options& o, std::string_view v) { return !v.empty() && set_text(o.logits_file, v); }},
     {kTokenize, "--plain", "", "", "text of special tokens is text", "", [](Options& o, std::string_view) { return o.plain = true; }},
     {kTokenize, "--bos", "", "", "add the tokens that the model asks for around a text", "", [](Options& o, std::string_view) { return o.bos = true; }},
     {kDetokenize, "--skip-special", "", "", "leave out special tokens", "", [](Options& o, std::string_view) { return o.skip_special = true; }},

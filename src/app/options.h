@@ -32,6 +32,7 @@ struct Options {
   int repetitions = 3;
 
   std::vector<TokenId> ids;
+  std::string logits_file;             // eval: where whole rows go, "" for nowhere
   bool all_positions = false, plain = false, bos = false, skip_special = false, tensors = false;
 
   std::string state_dir;               // where history lies; "" when no home is known

@@ -92,10 +92,13 @@ class Encoder {
   virtual Tensor columns(const Tensor& x, int64_t first, int64_t count) = 0;                           // x[:, first : first + count]
   virtual Tensor rows(const Tensor& x, std::span<const int32_t> which) = 0;                            // x[which, :]
   virtual Tensor reshape(const Tensor& x, Shape shape) { return {x.data, shape}; }                     // same elements, same memory
+  // Ends a layer: of all tensors recorded since the first call, only the one returned (x, moved) may be read again, so that a step needs
+  // memory for one layer and not for all of them. Tensors from before the first call stay.
+  virtual Tensor carry(const Tensor& x) { return x; }
   virtual Routes route(const Tensor& scores, int top_k, bool renormalise) = 0;                         // softmax over all experts, then top-k; ties: lower index first
   // sum over the chosen experts of weight * down(act(gate x) * up x)
   virtual Tensor experts(const Tensor& x, const Routes& r, const Weight& gate, const Weight& up, const Weight& down, Activation a) = 0;
-  virtual Tensor causal_conv(const Tensor& x, const Weight& taps, StateRef s, const Batch& b) = 0;     // depthwise, then SiLU; taps [channels, kernel]; updates the state
+  virtual Tensor causal_conv(const Tensor& x, const Weight& taps, StateRef s, const Batch& b) = 0;     // depthwise, then SiLU; taps [kernel, channels]; updates the state
   // Gated delta rule (spec 1.5 steps 3-7) on conv output qkv [rows, 2*Hk*Dk + Hv*Dv], a and b [rows, Hv]; neg_exp_a = -exp(A_log) and dt_bias [Hv]. -> [rows, Hv, Dv]
   virtual Tensor delta_rule(const Tensor& qkv, const Tensor& a, const Tensor& b, const Weight& neg_exp_a, const Weight& dt_bias, const DeltaDims& d,
                             StateRef s, const Batch& batch) = 0;

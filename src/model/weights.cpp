@@ -126,6 +126,12 @@ void Weights::matrix(Slot& to, const std::string& name, int64_t rows, int64_t co
   add(std::move(request));
 }
 
+void Weights::sensitive(Slot& to, const std::string& name, int64_t rows, int64_t cols) {
+  const size_t before = requests_.size();
+  matrix(to, name, rows, cols);
+  if (requests_.size() > before) requests_.back().source.precise = true;
+}
+
 void Weights::lookup(Slot& to, const std::string& name, int64_t rows, int64_t cols) {
   Request request{.kind = Kind::lookup, .to = &to, .name = name, .source = {}, .entries = {}};
   if (!add_part(request, name, {rows, cols})) return;

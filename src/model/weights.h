@@ -25,6 +25,7 @@ class Weights {
   const Shape* shape_of(const std::string& name) const;  // of the stored tensor; null when absent
 
   void matrix(Slot& to, const std::string& name, int64_t rows, int64_t cols, RowPick pick = {});  // rows: as stored
+  void sensitive(Slot& to, const std::string& name, int64_t rows, int64_t cols);                  // a matrix whose activations are never quantised
   void lookup(Slot& to, const std::string& name, int64_t rows, int64_t cols);                     // only ever read by embed
   void vector(Slot& to, const std::string& name, Shape shape, Repair repair = Repair::none);
   void taps(Slot& to, const std::string& name, int64_t channels, int64_t kernel);  // uploaded as [kernel, channels]

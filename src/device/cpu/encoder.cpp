@@ -7,12 +7,6 @@ namespace {
 const float* values_of(const Weight& w) { return static_cast<const VectorWeight&>(w).values.data(); }
 const PackedMatrix& matrix_of(const Weight& w) { return static_cast<const PackedMatrix&>(w); }
 
-// The last extent becomes `n`; a 3-D input is flattened to rows first.
-Shape rows_by(const Tensor& x, int64_t rows, int64_t n) {
-  (void)x;
-  return Shape{rows, n};
-}
-
 void embed_row(const Weight& table, int64_t row, float scale, float* out) {
   int64_t cols = 0;
   if (const auto* packed = dynamic_cast<const PackedMatrix*>(&table)) {
@@ -41,7 +35,7 @@ Tensor CpuEncoder::linear(const Tensor& x, const Weight& w, const Weight* bias) 
   const PackedMatrix& m = matrix_of(w);
   const PackedMatrix* const all[] = {&m};
   const int64_t rows = x.shape.elements() / m.cols;
-  const Tensor out = fresh(rows_by(x, rows, m.rows));
+  const Tensor out = fresh({rows, m.rows});
   const Inputs in = prepare_inputs(step, x.data, rows, m.cols, all, exact_);
   const LinearTarget target[] = {{&m, out.data, bias ? values_of(*bias) : nullptr}};
   record_linears(step, in, target, exact_);
@@ -55,7 +49,7 @@ void CpuEncoder::linears(const Tensor& x, std::span<const Weight* const> w, std:
   const int64_t cols = matrix_of(*w[0]).cols, rows = x.shape.elements() / cols;
   for (size_t i = 0; i < w.size(); i++) {
     matrices[i] = &matrix_of(*w[i]);
-    out[i] = fresh(rows_by(x, rows, matrices[i]->rows));
+    out[i] = fresh({rows, matrices[i]->rows});
     targets[i] = {matrices[i], out[i].data, nullptr};
   }
   const Inputs in = prepare_inputs(step, x.data, rows, cols, {matrices, w.size()}, exact_);
@@ -75,7 +69,7 @@ const RopeTable& CpuEncoder::table_for(const Rope& rope, const Batch& b) {
   for (const RopeTable& t : ropes_)
     if (t.rope == &rope) return t;
   const int64_t half = static_cast<int64_t>(rope.inverse_frequencies.size()), n = static_cast<int64_t>(b.positions.size());
-  ropes_.push_back({&rope, step.arena.array<float>(n * half), step.arena.array<float>(n * half)});
+  ropes_.push_back({&rope, step.lasting.array<float>(n * half), step.lasting.array<float>(n * half)});
   record_rows(step, n, half * 8, [t = ropes_.back(), half, p = b.positions.data()](const Worker&, int64_t r) { rope_angles(*t.rope, p[r], t.cos + r * half, t.sin + r * half); });
   return ropes_.back();
 }
@@ -151,6 +145,16 @@ Tensor CpuEncoder::rows(const Tensor& x, std::span<const int32_t> which) {
     std::memcpy(y + r * n, x + which[r] * n, static_cast<size_t>(n) * sizeof(float));
   });
   return out;
+}
+
+Tensor CpuEncoder::carry(const Tensor& x) {
+  if (!kept_.data) {
+    kept_ = fresh(x.shape);
+    layer_begin_ = step.arena.mark();
+  }
+  record_span(step, x.shape.elements(), [x = x.data, y = kept_.data](const Worker&, int64_t i, int64_t n) { std::memcpy(y + i, x + i, static_cast<size_t>(n) * sizeof(float)); });
+  step.arena.rewind(layer_begin_);
+  return kept_;
 }
 
 Routes CpuEncoder::route(const Tensor& scores, int top_k, bool renormalise) {

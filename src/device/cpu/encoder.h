@@ -14,6 +14,7 @@ class CpuEncoder final : public Encoder {
   void reset() {
     step.reset();
     ropes_.clear();
+    kept_ = {};
   }
 
   Tensor embed(const Weight& table, std::span<const TokenId> ids, float scale) override;
@@ -31,6 +32,7 @@ class CpuEncoder final : public Encoder {
   Tensor softcap(const Tensor& x, float cap) override;
   Tensor columns(const Tensor& x, int64_t first, int64_t count) override;
   Tensor rows(const Tensor& x, std::span<const int32_t> which) override;
+  Tensor carry(const Tensor& x) override;
   Routes route(const Tensor& scores, int top_k, bool renormalise) override;
   Tensor experts(const Tensor& x, const Routes& r, const Weight& gate, const Weight& up, const Weight& down, Activation a) override;
   Tensor causal_conv(const Tensor& x, const Weight& taps, StateRef s, const Batch& b) override;
@@ -43,6 +45,8 @@ class CpuEncoder final : public Encoder {
   bool exact_;
   State& state_;
   std::vector<RopeTable> ropes_;
+  Tensor kept_;              // what carry() returned; lies below layer_begin_
+  Arena::Mark layer_begin_;
 };
 
 }  // namespace cpu

@@ -12,6 +12,9 @@
 #if defined(__linux__)
 #include <sched.h>
 #include <sys/syscall.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 #endif
 
 namespace cpu {
@@ -60,8 +63,11 @@ Features detect() {
 #if defined(__linux__)
   f.amx_int8 = f.avx512 && cpuid_amx() && amx_permitted();
 #endif
+#elif defined(__aarch64__) && defined(__linux__)
+  constexpr unsigned long asimddp = 1ul << 20;
+  f.neon = (::getauxval(AT_HWCAP) & asimddp) != 0;
 #elif defined(__aarch64__)
-  f.neon = true;
+  f.neon = true;  // every Apple core has the dot-product instructions
 #endif
   f.physical_cores = count_physical_cores();
   return f;

@@ -125,8 +125,10 @@ struct Kernels {
 struct IsaEntry { const char* name; const Kernels* kernels; std::string why_not; };
 std::vector<IsaEntry> isa_list();
 
-extern const Kernels scalar_kernels;
+extern const Kernels scalar_kernels;  // only those of this build's processor are linked in
+extern const Kernels neon_kernels;
 extern const Kernels avx2_kernels;
 extern const Kernels avx512_kernels;
+const Kernels& amx_kernels();  // avx512's, with other linear kernels for prompts
 
 }  // namespace cpu

@@ -15,7 +15,10 @@ namespace cpu {
 // Memory for one step. Blocks are kept between steps, so a step of a size seen before allocates nothing.
 class Arena {
  public:
-  void reset() { block_ = used_ = 0; }
+  struct Mark { size_t block = 0, used = 0; };
+  void reset() { rewind({}); }
+  Mark mark() const { return {block_, used_}; }
+  void rewind(Mark m) { block_ = m.block, used_ = m.used; }  // what was taken since may be overwritten
   void* take(size_t bytes);  // 64-byte aligned, uninitialised
   template <class T> T* array(int64_t n) { return static_cast<T*>(take(static_cast<size_t>(n) * sizeof(T))); }
 
@@ -43,15 +46,17 @@ struct Counter {
 // A recorded list of operations. An operation is a trivially copyable struct with `void run(const Worker&) const`.
 class Step {
  public:
-  Arena arena;
+  Arena arena;    // activations: an operation may reuse memory whose last reader was recorded before it
+  Arena lasting;  // operations themselves and what lives as long as the step
   void reset() {
     arena.reset();
+    lasting.reset();
     ops_.clear();
   }
   // `serial`: so little work that member 0 does it alone; neighbours of that kind share one barrier.
   template <class Op> void push(const Op& op, bool serial) {
     static_assert(std::is_trivially_copyable_v<Op> && std::is_trivially_destructible_v<Op>);
-    ops_.push_back({[](const void* p, const Worker& w) { static_cast<const Op*>(p)->run(w); }, new (arena.take(sizeof(Op))) Op(op), serial});
+    ops_.push_back({[](const void* p, const Worker& w) { static_cast<const Op*>(p)->run(w); }, new (lasting.take(sizeof(Op))) Op(op), serial});
   }
   void replay(Team& team, const Kernels& kernels, std::vector<std::vector<float>>& scratch);
 

@@ -107,11 +107,11 @@ void plan_moe(const Blueprint& p, Moe& m, const std::string& base, int64_t ffn_d
   const ModelConfig& c = p.config;
   m.top_k = c.top_k;
   m.renormalise = renormalise;
-  p.weights.matrix(m.router, base + "gate.weight", c.n_experts, c.hidden_dim);
+  p.weights.sensitive(m.router, base + "gate.weight", c.n_experts, c.hidden_dim);
   p.weights.experts(m.gate, m.up, m.down, base + "experts.", c.n_experts, c.top_k, ffn_dim, c.hidden_dim);
   if (shared_dim == 0) return;
   plan_ffn(p, m.shared, base + "shared_expert.", shared_dim);
-  p.weights.matrix(m.shared_gate, base + "shared_expert_gate.weight", 1, c.hidden_dim);
+  p.weights.sensitive(m.shared_gate, base + "shared_expert_gate.weight", 1, c.hidden_dim);
 }
 
 Tensor mixture(Encoder& e, const Moe& m, const Tensor& x) {

@@ -38,6 +38,7 @@ class Gemma3 final : public Model {
     const float eps = config_.norm_eps;
     Tensor x = e.embed(*ends_.embed, b.ids, embedding_scale_);
     for (const Layer& l : layers_) {
+      x = e.carry(x);
       const Tensor a = attend(e, l.attention, e.rms_norm(x, l.attention_norm.get(), eps), b);
       x = e.add(x, e.rms_norm(a, l.after_attention_norm.get(), eps));
       const Tensor f = feed_forward(e, l.ffn, e.rms_norm(x, l.ffn_norm.get(), eps), Activation::gelu_tanh);

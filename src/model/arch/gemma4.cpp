@@ -52,6 +52,7 @@ class Gemma4 final : public Model {
     const Tensor ple = ple_dim_ > 0 ? per_layer_inputs(e, x, b) : Tensor{};
     for (size_t i = 0; i < layers_.size(); i++) {
       const Layer& l = layers_[i];
+      x = e.carry(x);
       const Tensor a = attend(e, l, e.rms_norm(x, l.attention_norm.get(), eps), b, static_cast<int>(i));
       x = e.add(x, e.rms_norm(a, l.after_attention_norm.get(), eps));
       const Tensor f = feed_forward(e, l.ffn, e.rms_norm(x, l.ffn_norm.get(), eps), Activation::gelu_tanh);

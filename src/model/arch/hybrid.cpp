@@ -47,8 +47,8 @@ StateSpec plan_delta(const Blueprint& p, DeltaRule& d, const HybridSettings& s, 
   d.dims = s.delta, d.eps = p.config.norm_eps, d.state = {layer};
   p.weights.matrix(d.qkv, base + "in_proj_qkv.weight", channels, hidden);
   p.weights.matrix(d.z, base + "in_proj_z.weight", value, hidden);
-  p.weights.matrix(d.b, base + "in_proj_b.weight", heads, hidden);
-  p.weights.matrix(d.a, base + "in_proj_a.weight", heads, hidden);
+  p.weights.sensitive(d.b, base + "in_proj_b.weight", heads, hidden);
+  p.weights.sensitive(d.a, base + "in_proj_a.weight", heads, hidden);
   p.weights.taps(d.taps, base + "conv1d.weight", channels, s.conv_kernel);
   p.weights.vector(d.neg_exp_a, base + "A_log", {heads}, p.weights.gguf() ? Repair::none : Repair::negative_exp);
   p.weights.vector(d.dt_bias, base + "dt_bias", {heads});

@@ -28,6 +28,7 @@ class Qwen35 final : public Model {
   Tensor forward(Encoder& e, const Batch& b) const override {
     Tensor x = e.embed(*ends_.embed, b.ids);
     for (const Layer& l : layers_) {
+      x = e.carry(x);
       x = e.add(x, mix(e, l.mixer, x, b, config_.norm_eps));
       x = e.add(x, feed_forward(e, l.ffn, e.rms_norm(x, l.ffn_norm.get(), config_.norm_eps), Activation::silu));
     }

@@ -33,6 +33,7 @@ class Qwen3Moe final : public Model {
   Tensor forward(Encoder& e, const Batch& b) const override {
     Tensor x = e.embed(*ends_.embed, b.ids);
     for (const Layer& l : layers_) {
+      x = e.carry(x);
       x = e.add(x, attend(e, l.attention, e.rms_norm(x, l.attention_norm.get(), config_.norm_eps), b));
       const Tensor h = e.rms_norm(x, l.ffn_norm.get(), config_.norm_eps);
       x = e.add(x, l.moe.router ? mixture(e, l.moe, h) : feed_forward(e, l.ffn, h, Activation::silu));
