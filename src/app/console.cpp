@@ -13,7 +13,10 @@
 
 namespace {
 
+constexpr size_t kLongestLine = 100'000;  // names and values from outside have any length
+
 std::string one_line(std::string text) {
+  if (text.size() > kLongestLine) text.replace(kLongestLine, std::string::npos, "...");
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 32 || c == 127) c = ' ';
   return text;

@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr size_t kMaxTokenizerBytes = size_t{256} << 20, kMaxTextBytes = size_t{16} << 20;
+constexpr size_t kMaxTokenizerBytes = size_t{64} << 20, kMaxTextBytes = size_t{16} << 20;
 
 // A sidecar's text; "" when there is none.
 Result<std::string> optional_sidecar(const WeightFile& file, std::string_view name, size_t max_bytes) {
@@ -50,6 +50,15 @@ Result<VocabularyTable> vocabulary_table(const WeightFile& file) {
   return table;
 }
 
+// The text room knows no paths: its errors get one.
+Result<std::shared_ptr<const Tokenizer>> named(const WeightFile& file, Result<std::shared_ptr<const Tokenizer>> tokenizer) {
+  if (tokenizer) return tokenizer;
+  std::string_view seen = tokenizer.error().message;
+  constexpr std::string_view attempt = "cannot parse ";
+  if (seen.starts_with(attempt)) seen.remove_prefix(attempt.size());
+  return Error{tokenizer.error().code, "cannot read the tokenizer: " + file.path() + ": " + std::string(seen)};
+}
+
 // "chat_template": a text, or a list of {"name", "template"}.
 std::string template_of_config(JsonView root) {
   if (const auto text = find_string(root, "chat_template")) return std::string(*text);
@@ -70,14 +79,14 @@ std::string template_of_config(JsonView root) {
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const WeightFile& file) {
   if (file.container() == Container::gguf) {
     TRY(const VocabularyTable table, vocabulary_table(file));
-    return tokenizer_from_table(table);
+    return named(file, tokenizer_from_table(table));
   }
   auto json = file.sidecar("tokenizer.json", kMaxTokenizerBytes);
   if (!json && json.error().code == Code::not_found)
     return Error{Code::unsupported, "cannot read the tokenizer: " + file.path() + ": tokenizer.json expected, no such file"};
   if (!json) return json.error();
   TRY(const std::string config, optional_sidecar(file, "tokenizer_config.json", kMaxTextBytes));
-  return tokenizer_from_json(*json, config);
+  return named(file, tokenizer_from_json(*json, config));
 }
 
 Result<std::string> chat_template_source(const WeightFile& file) {

@@ -61,7 +61,10 @@ Result<TemplateInput> template_input(std::string_view text) {
   const auto messages = find(root, "messages");
   if (!messages || !messages->is_array()) return Error{Code::invalid_request, "cannot render: standard input: a list of messages, or an object with one, expected"};
   input.messages_json = simdjson::to_string(*messages);
-  if (const auto tools = find(root, "tools")) input.tools_json = simdjson::to_string(*tools);
+  if (const auto tools = find(root, "tools")) {
+    if (!tools->is_array()) return Error{Code::invalid_request, "cannot render: tools: a list expected"};
+    input.tools_json = simdjson::to_string(*tools);
+  }
   if (const auto kwargs = find(root, "chat_template_kwargs")) input.kwargs_json = simdjson::to_string(*kwargs);
   if (const auto flag = find(root, "add_generation_prompt")) {
     if (!flag->is_bool()) return Error{Code::invalid_request, "cannot render: add_generation_prompt: true or false expected"};

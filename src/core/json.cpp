@@ -1,12 +1,26 @@
 // json: bounded parsing with simdjson and lookups that never throw.
 #include "core/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include "core/mapped_file.h"
+
+namespace {
+
+constexpr std::ptrdiff_t most_values = 8'000'000;  // four times what the largest vocabularies need; a value takes up to 32 bytes here
+
+// At least the number of values. Punctuation inside strings counts too, which costs nothing that matters.
+std::ptrdiff_t count_values(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; });
+}
+
+}  // namespace
 
 Result<JsonDocument> JsonDocument::parse(std::string_view what, std::string_view text, size_t max_bytes) {
   const auto refuse = [&](Code code, const std::string& seen) { return Error{code, "cannot parse " + std::string(what) + ": " + seen}; };
   if (text.size() > max_bytes) return refuse(Code::too_large, "at most " + std::to_string(max_bytes) + " bytes expected, " + std::to_string(text.size()) + " found");
+  if (const auto values = count_values(text); values > most_values)
+    return refuse(Code::too_large, "at most " + std::to_string(most_values) + " values expected, about " + std::to_string(values) + " found");
   JsonDocument document;
   document.parser_ = std::make_unique<simdjson::dom::parser>(max_bytes + 1);
   const auto parsed = document.parser_->parse(text.data(), text.size(), true);

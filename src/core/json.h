@@ -10,7 +10,7 @@ using JsonView = simdjson::dom::element;  // a look into a JsonDocument; valid a
 // A parsed document. Moving it keeps the views into it valid.
 class JsonDocument {
  public:
-  // `what` names the text in errors ("config.json of …"). Refuses more than max_bytes, depth beyond 1024, bad UTF-8, trailing bytes.
+  // `what` names the text in errors ("config.json of …"). Refuses more than max_bytes, 8 million values, depth beyond 1024, bad UTF-8, trailing bytes.
   static Result<JsonDocument> parse(std::string_view what, std::string_view text, size_t max_bytes = size_t{64} << 20);
   static Result<JsonDocument> read(const std::string& path, size_t max_bytes = size_t{64} << 20);
   JsonView root() const { return root_; }

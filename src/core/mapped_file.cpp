@@ -22,7 +22,7 @@ Error failed(const std::string& attempt, const std::string& path, int error_numb
 }
 
 Result<size_t> open_regular(const std::string& path, Descriptor& file) {
-  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer would wait for one
   if (file.fd < 0) return failed("open", path, errno);
   struct stat info {};
   if (::fstat(file.fd, &info) != 0) return failed("read the size of", path, errno);

@@ -76,7 +76,10 @@ std::vector<LayerKind> read_layer_kinds(Keys& keys, int n_layers, const std::fun
     for (int i = 0; i < n_layers; i++) kinds.push_back(derived(i));
     return kinds;
   }
-  if (stored->get(names) != simdjson::SUCCESS) keys.refuse("layer_types: a list expected");
+  if (stored->get(names) != simdjson::SUCCESS) {
+    keys.refuse("layer_types: a list expected");
+    return std::vector(static_cast<size_t>(n_layers), LayerKind::full);
+  }
   for (const auto item : names) {
     std::string_view name;
     if (item.get(name) != simdjson::SUCCESS) name = "?";

@@ -52,10 +52,18 @@ std::string number_text(double value) {
 
 }  // namespace
 
-std::string bounded_list(const std::vector<std::string>& items, size_t most) {
+std::string cut(std::string text, size_t longest) {
+  if (text.size() <= longest) return text;
+  while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xc0) == 0x80) longest--;  // no half characters
+  text.resize(longest);
+  return text + "...";
+}
+
+std::string bounded_list(const std::vector<std::string>& items, size_t unlisted, size_t most) {
   std::string text;
   for (size_t i = 0; i < items.size() && i < most; i++) text += (i ? "; " : "") + items[i];
-  if (items.size() > most) text += "; and " + std::to_string(items.size() - most) + " more";
+  const size_t rest = unlisted + items.size() - std::min(items.size(), most);
+  if (rest > 0) text += "; and " + std::to_string(rest) + " more";
   return text;
 }
 

@@ -5,6 +5,9 @@
 #include "core/json.h"
 #include "file/file.h"
 
+// A name or value from outside may be megabytes long: an error line holds its first bytes.
+std::string cut(std::string text, size_t longest = 300);
+
 // Look-ups never fail at once: what is missing or absurd is noted in problems(), and the loader refuses the model with all of them.
 class Keys {
  public:
@@ -32,7 +35,7 @@ class Keys {
 
   // Notes a value outside [low, high] (NaN included); returns it, or low when it is refused.
   double check(std::string_view what, double value, double low, double high);
-  void refuse(std::string problem) { problems_.push_back(std::move(problem)); }
+  void refuse(std::string problem) { problems_.push_back(cut(std::move(problem))); }
   void unsupported(std::string problem) { refuse(std::move(problem)), unsupported_ = true; }
   bool failed() const { return !problems_.empty(); }
   Status status() const;  // every problem in one line
@@ -51,5 +54,5 @@ class Keys {
   bool unsupported_ = false;
 };
 
-// The first `most` of `items` joined by "; ", then how many more there are.
-std::string bounded_list(const std::vector<std::string>& items, size_t most = 20);
+// The first `most` of `items` joined by "; ", then how many more there are, `unlisted` included.
+std::string bounded_list(const std::vector<std::string>& items, size_t unlisted = 0, size_t most = 100);

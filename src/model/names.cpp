@@ -28,8 +28,8 @@ constexpr Pair gemma_stems[] = {
 };
 constexpr Pair stems[] = {
     {"attn_norm", "input_layernorm"},
-    {"post_attention_norm", "post_attention_layernorm"},
     {"ffn_norm", "post_attention_layernorm"},
+    {"post_attention_norm", "post_attention_layernorm"},
     {"post_ffw_norm", "post_feedforward_layernorm"},
     {"attn_q", "self_attn.q_proj"},
     {"attn_k", "self_attn.k_proj"},
@@ -175,7 +175,7 @@ std::string stored_name(const std::string& canonical, Container container, std::
   const std::string layer = inside ? "blk." + canonical.substr(7, dot - 6) : "", rest = inside ? canonical.substr(dot + 1) : canonical;
   const auto back = [&](std::span<const Pair> table, std::string_view word) -> std::optional<std::string> {
     for (const Pair& pair : table)
-      if (pair.canonical == word &&
+      if (pair.canonical == word && !(architecture.starts_with("qwen3_5") && pair.gguf == "ffn_norm") &&
           gguf_name(layer + std::string(pair.gguf) + ".weight", architecture.starts_with("gemma")).find(word) != std::string::npos)
         return std::string(pair.gguf);
     return std::nullopt;

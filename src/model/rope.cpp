@@ -108,6 +108,8 @@ RopeSettings read_meta(Keys& keys, std::string_view layer_type, int head_dim, do
   const bool local = layer_type == "sliding_attention";
   const auto number = [&](const char* suffix, double fallback, double low, double high) {
     const auto value = keys.meta_number(suffix);
+    const std::string key = std::string(keys.model_type()) + "." + suffix;
+    if (!value && keys.file().meta(key)) keys.refuse(key + ": a number expected");
     return value ? keys.check(suffix, *value, low, high) : fallback;
   };
   RopeSettings s;

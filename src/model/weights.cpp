@@ -8,6 +8,8 @@
 
 namespace {
 
+constexpr size_t most_problems = 1000;  // that are named; a file may be wrong in millions of ways
+
 const char* part_of(std::string_view name) {
   if (name.starts_with("lm_head")) return "head";
   if (name.starts_with("embed_tokens")) return "embedding";
@@ -73,7 +75,7 @@ void Weights::collect(const StoredTensor& tensor) {
                                : name.part == Part::block_scales ? entry.block_scales
                                : name.part == Part::global_scale ? entry.global_scale
                                                                  : entry.main;
-  if (place) problems_.push_back("tensors " + place->name + " and " + tensor.name + " have the same meaning");
+  if (place) problem("tensors " + cut(place->name) + " and " + cut(tensor.name) + " have the same meaning");
   place = &tensor;
 }
 
@@ -83,7 +85,15 @@ std::string Weights::shown(const std::string& canonical) const {
                                                  : stored_name(canonical, file_.container(), architecture_, prefix_.empty() ? "model." : prefix_);
 }
 
-void Weights::problem(const std::string& name, const std::string& what) { problems_.push_back("tensor " + shown(name) + ": " + what); }
+void Weights::problem(std::string what) {
+  if (problems_.size() < most_problems) problems_.push_back(cut(std::move(what), 800));
+  else unlisted_++;
+}
+
+void Weights::problem(const std::string& name, const std::string& what) {
+  if (problems_.size() < most_problems) problem("tensor " + cut(shown(name)) + ": " + what);
+  else unlisted_++;
+}
 
 const Shape* Weights::shape_of(const std::string& name) const {
   const auto at = entries_.find(name);
@@ -174,9 +184,9 @@ void Weights::stack(Slot& to, const std::string& base, const std::string& word, 
   const bool split = !has(base + word) && has(base + "0." + word + ".weight");
   bool good = true;
   if (!split) good = add_part(request, base + word, shape);
-  for (int64_t i = 0; split && i < shape[0]; i++)
+  for (int64_t i = 0; split && i < shape[0] && unlisted_ == 0; i++)
     good = add_part(request, base + std::to_string(i) + "." + word + ".weight", {shape[1], shape[2]}) && good;
-  if (good) add(std::move(request));
+  if (good && unlisted_ == 0) add(std::move(request));
 }
 
 void Weights::fused(Slot& to, const std::string& name, bool second, int64_t n, int64_t ffn_dim, int64_t hidden_dim, double per_token) {
@@ -247,7 +257,7 @@ bool holds_weights(const Format* format) {
 // config.json says about bits and groups: those are the only ones that can be read.
 bool Weights::describe(const Entry& entry, const Shape& shape, StoredMatrix& out) {
   const StoredTensor& t = *entry.main;
-  const auto wrong = [&](const std::string& what) { return problems_.push_back("tensor " + t.name + ": " + what), false; };
+  const auto wrong = [&](const std::string& what) { return problem("tensor " + cut(t.name) + ": " + what), false; };
   const auto mismatch = [&](const Shape& found) {
     return wrong(to_string(shape) + " expected from the configuration, " + to_string(found) + " found");
   };
@@ -304,14 +314,14 @@ void Weights::find_extras() {
                               : entry.biases       ? entry.biases
                               : entry.block_scales ? entry.block_scales
                                                    : entry.global_scale;
-    problems_.push_back("tensor " + any->name + ": not part of " + architecture_);
+    problem("tensor " + cut(any->name) + ": not part of " + architecture_);
   }
 }
 
 Status Weights::check() {
   find_extras();
   if (problems_.empty()) return ok_status();
-  return Error{Code::corrupt_file, "cannot load " + file_.path() + ": " + bounded_list(problems_)};
+  return Error{Code::corrupt_file, "cannot load " + file_.path() + ": " + bounded_list(problems_, unlisted_, most_problems)};
 }
 
 Status Weights::upload(Request& r, Device& device) {

@@ -64,6 +64,7 @@ class Weights {
   void add(Request request);
   void stack(Slot& to, const std::string& base, const std::string& word, const Shape& shape, double per_token);
   void fused(Slot& to, const std::string& name, bool second, int64_t n, int64_t ffn_dim, int64_t hidden_dim, double per_token);
+  void problem(std::string what);
   void problem(const std::string& name, const std::string& what);
   void find_extras();
   Status upload(Request& request, Device& device);
@@ -75,6 +76,7 @@ class Weights {
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<Request> requests_;
   std::vector<std::string> problems_;
+  size_t unlisted_ = 0;  // problems beyond those that are named
   std::map<std::string, int> skipped_;  // what, how many tensors
 };
 

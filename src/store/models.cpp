@@ -105,7 +105,7 @@ Result<std::vector<std::string>> files_to_remove(const ModelName& wanted, const 
     for (const RepoFile& file : choice->files) paths.push_back(snapshot.path + "/" + file.name);
   }
   if (paths.empty())
-    return Error{Code::not_found, fmt::format("{} is not on this machine{}", spelled(wanted), first.message.empty() ? "" : ": " + first.message)};
+    return Error{Code::not_found, fmt::format("cannot remove {}: it is not on this machine{}", spelled(wanted), first.message.empty() ? "" : ": " + first.message)};
   return paths;
 }
 
@@ -154,13 +154,13 @@ Result<size_t> remove_model(const std::string& name, const StoreOptions& options
   const auto wanted = store::parse_name(name, true);
   if (!wanted) {
     if (store::exists(name))
-      return Error{Code::invalid_request, fmt::format("{} is a path; only models of the cache are removed, by their name", name)};
+      return Error{Code::invalid_request, fmt::format("cannot remove {}: a path; only models of the cache are removed, by their name", name)};
     return store::unknown_name(name, options);
   }
   const std::string folder = store::repo_folder(options.cache_dir, wanted->repo);
   if (!store::exists(folder)) {
     Error error = store::unknown_name(name, options);
-    return Error{Code::not_found, fmt::format("{} is not on this machine{}", name,
+    return Error{Code::not_found, fmt::format("cannot remove {}: it is not on this machine{}", name,
                                               error.message.find("did you mean") != std::string::npos && !wanted->alias ? "; " + error.message : "")};
   }
   if (wanted->quant.empty() && !(wanted->alias && *wanted->alias->file)) return store::remove_folder(folder);

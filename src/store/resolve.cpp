@@ -37,7 +37,7 @@ Error no_such_path(const std::string& name) {
     beside.push_back(it->path().filename().string());
   std::vector<std::string> near = near_misses(path.filename().string(), beside);
   for (std::string& file : near) file = (path.has_parent_path() ? parent / file : fs::path(file)).string();
-  return {Code::not_found, fmt::format("no file or folder {}{}", name, near.empty() ? "" : "; did you mean " + or_list(near) + "?")};
+  return {Code::not_found, fmt::format("cannot open {}: no such file or folder{}", name, near.empty() ? "" : "; did you mean " + or_list(near) + "?")};
 }
 
 }  // namespace
@@ -45,8 +45,8 @@ Error no_such_path(const std::string& name) {
 Error unknown_name(const std::string& name, const StoreOptions& options) {
   if (looks_like_path(name)) return no_such_path(name);
   const std::vector<std::string> near = near_misses(name, known_names(options));
-  if (!near.empty()) return {Code::not_found, fmt::format("no model {}; did you mean {}?", name, or_list(near))};
-  return {Code::not_found, fmt::format("no model {}: type a path, owner/repo[:QUANT], or a short name such as {}", name, aliases()[0].name)};
+  if (!near.empty()) return {Code::not_found, fmt::format("cannot find model {}: not known here; did you mean {}?", name, or_list(near))};
+  return {Code::not_found, fmt::format("cannot find model {}: a path, owner/repo[:QUANT], or a short name such as {} expected", name, aliases()[0].name)};
 }
 
 Result<Found> find_cached(const ModelName& wanted, const StoreOptions& options) {
@@ -58,17 +58,17 @@ Result<Found> find_cached(const ModelName& wanted, const StoreOptions& options) 
   }
   const std::string get = options.offline ? fmt::format("offline (HF_HUB_OFFLINE), so unset that and type: calla pull {}", spelled(wanted))
                                           : fmt::format("get it with: calla pull {}", spelled(wanted));
-  if (first.message.empty()) return Error{Code::not_found, fmt::format("{} is not on this machine; {}", spelled(wanted), get)};
+  if (first.message.empty()) return Error{Code::not_found, fmt::format("cannot find model {}: it is not on this machine; {}", spelled(wanted), get)};
   if (first.code == Code::corrupt_file)
-    return Error{Code::not_found, fmt::format("{} is here only in part ({}); {}", spelled(wanted), first.message, get)};
-  return Error{Code::not_found, fmt::format("{} is not on this machine (of it, here: {}); {}", spelled(wanted), first.message, get)};
+    return Error{Code::not_found, fmt::format("cannot find model {}: it is here only in part ({}); {}", spelled(wanted), first.message, get)};
+  return Error{Code::not_found, fmt::format("cannot find model {}: it is not on this machine (of it, here: {}); {}", spelled(wanted), first.message, get)};
 }
 
 }  // namespace store
 
 Result<std::string> resolve_model(const std::string& name, const StoreOptions& options) {
   if (name.empty())
-    return Error{Code::not_found, fmt::format("no model named: type a path, owner/repo[:QUANT], or a short name such as {}", aliases()[0].name)};
+    return Error{Code::not_found, fmt::format("cannot find a model: none named: a path, owner/repo[:QUANT], or a short name such as {} expected", aliases()[0].name)};
   if (store::exists(name)) return name;
   const auto wanted = store::parse_name(name, true);
   if (!wanted || (wanted->repo.find('/') == wanted->repo.npos && !store::exists(store::repo_folder(options.cache_dir, wanted->repo))))

@@ -17,6 +17,12 @@ std::string ReplaceStep::apply(std::string_view text) const {
   return out.append(text.substr(from));
 }
 
+// A pattern may match between any two characters.
+double ReplaceStep::growth() const {
+  const double added = static_cast<double>(content.size());
+  return literal.empty() ? added + 1 : std::max(1.0, added / static_cast<double>(literal.size()));
+}
+
 static std::string strip(std::string_view text, const StripStep& step) {
   size_t first = text.size(), last = 0;  // first and behind-the-last character that is not white space
   for (size_t at = 0; at < text.size();) {
@@ -41,6 +47,13 @@ struct Apply {
   void operator()(const StripStep& step) const { text = strip(text, step); }
 };
 }  // namespace
+
+double Normalizer::growth() const {
+  double product = 1;
+  for (const NormalizerStep& step : steps_)
+    if (const auto* replace = std::get_if<ReplaceStep>(&step)) product *= replace->growth();
+  return product;
+}
 
 std::string Normalizer::apply(std::string text) const {
   static constexpr size_t kMaxBytes = 256 << 20;  // a chain of replacements must not grow without end

@@ -11,6 +11,7 @@ struct ReplaceStep {
   Regex pattern;
   std::string content;
   std::string apply(std::string_view text) const;
+  double growth() const;  // how many times longer a text may become, at least 1
 };
 struct PrependStep { std::string prefix; };
 struct LowercaseStep {};
@@ -22,6 +23,7 @@ class Normalizer {
  public:
   template <class Step> void add(Step step) { steps_.emplace_back(std::in_place_type<Step>, std::move(step)); }
   bool empty() const { return steps_.empty(); }
+  double growth() const;  // of all replacements together
   std::string apply(std::string text) const;  // valid UTF-8 in and out
 
  private:

@@ -54,7 +54,7 @@ class Compiled final : public ChatTemplate {
     try {
       return machine.run(program_, scope);
     } catch (const Failure& failure) {
-      const char* attempt = failure.code == Code::invalid_request ? "the chat template refuses the messages: " : "cannot render the chat template: ";
+      const char* attempt = failure.code == Code::invalid_request ? "cannot render the chat template: it refuses the messages: " : "cannot render the chat template: ";
       return describe(attempt, failure, machine.line(), machine.column());
     }
   }

@@ -3,6 +3,8 @@
 
 #include "text/pretokenize.h"
 
+static constexpr double kMaxGrowth = 16;
+
 Status TokenDecoder::add(DecodeStep step) {
   const auto unsupported = [](const char* what) { return Error{Code::unsupported, std::string("tokenizer: the decoder has ") + what}; };
   if (fused_ && !std::holds_alternative<DecodeStrip>(step) && !std::holds_alternative<DecodeFuse>(step)) return unsupported("a step other than Strip after Fuse");
@@ -10,6 +12,8 @@ Status TokenDecoder::add(DecodeStep step) {
     if (fused_ && strip->stop != 0) return unsupported("a Strip at the end of the text");
     if (strip->start < 0 || strip->stop < 0 || strip->start > 64 || strip->stop > 64 || (fused_ && strip->start > 1)) return unsupported("a Strip of more characters than supported");
   }
+  if (const auto* replace = std::get_if<ReplaceStep>(&step)) growth_ *= replace->growth();
+  if (growth_ > kMaxGrowth) return unsupported("replacements that make a token that much longer");
   if (std::holds_alternative<DecodeFuse>(step)) fused_ = true;
   steps_.push_back(std::move(step));
   return ok_status();

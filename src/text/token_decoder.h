@@ -28,4 +28,5 @@ class TokenDecoder {
  private:
   std::vector<DecodeStep> steps_;
   bool fused_ = false;
+  double growth_ = 1;  // how many times longer the replacements may make a token
 };

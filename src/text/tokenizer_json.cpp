@@ -4,7 +4,7 @@
 #include "text/bpe_tokenizer.h"
 #include "text/tokenizer_json_steps.h"
 
-static constexpr size_t kMaxJsonBytes = 128 << 20;
+static constexpr size_t kMaxJsonBytes = 64 << 20;
 static constexpr size_t kMaxMerges = 1 << 23;
 
 static Error corrupt(std::string what) { return {Code::corrupt_file, "tokenizer.json: " + std::move(what)}; }
@@ -78,7 +78,7 @@ static Status read_model(JsonView root, TokenizerParts& parts) {
   const auto model = find(root, "model");
   if (!model) return corrupt("there is no model");
   const auto type = find_string(*model, "type").value_or("BPE");
-  if (type != "BPE") return Error{Code::unsupported, "tokenizer.json: a model of type " + std::string(type) + " is not supported"};
+  if (type != "BPE") return Error{Code::unsupported, "tokenizer.json: a model of type " + std::string(type.substr(0, 64)) + " is not supported"};
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
     if (!find_string(*model, key).value_or("").empty()) return Error{Code::unsupported, std::string("tokenizer.json: model.") + key + " is not supported"};
   if (find_double(*model, "dropout").value_or(0) != 0) return Error{Code::unsupported, "tokenizer.json: model.dropout is not supported"};

@@ -3,12 +3,13 @@
 
 static constexpr int kMaxDepth = 8, kMaxSteps = 256;
 static constexpr size_t kMaxContentBytes = 256;
+static constexpr double kMaxGrowth = 64;  // " " to U+2581 is 3
 static constexpr int64_t kMaxId = 1 << 22;
 
 static Error unsupported(const std::string& what) { return {Code::unsupported, "tokenizer.json: " + what + " is not supported"}; }
 static Error corrupt(const std::string& what) { return {Code::corrupt_file, "tokenizer.json: " + what}; }
 
-static std::string type_of(JsonView step) { return std::string(find_string(step, "type").value_or("(no type)")); }
+static std::string type_of(JsonView step) { return std::string(find_string(step, "type").value_or("(no type)").substr(0, 64)); }
 
 // Calls `read` for every member of the array `key`.
 template <class F> static Status for_each(JsonView step, const char* key, int depth, F read) {
@@ -58,6 +59,7 @@ Status read_normalizer(JsonView step, Normalizer& out, int depth) {
     ReplaceStep replace;
     TRY_STATUS(read_replace(step, replace));
     out.add(std::move(replace));
+    if (out.growth() > kMaxGrowth) return unsupported("a normalizer whose replacements make a text that much longer");
   } else {
     return unsupported("the normalizer " + type);
   }
