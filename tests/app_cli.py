@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # app_cli: the built program from outside: usage errors, help, every tool on the models at hand, pipes and signals. CALLA names the program.
-import atexit, glob, json, os, pty, select, shutil, signal, subprocess, tempfile, time, unittest, urllib.request
+import atexit, glob, json, os, pty, select, shutil, signal, struct, subprocess, tempfile, time, unittest, urllib.request
 
 CALLA = os.path.abspath(os.environ.get("CALLA", "build/release/calla"))
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -100,6 +100,16 @@ class Tools(unittest.TestCase):
         self.assertEqual(every["logits"][2]["top"][0][0], top[0][0])
         self.assertEqual(every["generated"], [])
         self.assertEqual(calla("eval", ANY, "--ids", "1,999999999").returncode, 1)
+
+    def test_eval_writes_whole_rows(self):
+        with tempfile.NamedTemporaryFile() as f:
+            rows = answer(self, "eval", ANY, "--ids", "1,2,3", "--all-positions", "--logits", f.name)["logits"]
+            data = f.read()
+            size = len(data) // 3
+            for row, part in zip(rows, (data[:size], data[size:2 * size], data[2 * size:])):
+                values = struct.unpack(f"<{size // 4}f", part)
+                self.assertEqual([values[i] for i, _ in row["top"]], [v for _, v in row["top"]])
+        self.assertEqual(calla("eval", ANY, "--ids", "1", "--logits", "/nowhere/x").returncode, 1)
 
     def test_oracle_tokens_and_templates(self):
         for model in ORACLE_HF + [p for p in ORACLE_GGUF if "llama-Q8_0" in p or "qwen3-Q8_0" in p]:

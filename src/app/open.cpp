@@ -31,6 +31,11 @@ Status open_text(OpenedModel& model) {
     model.template_failed = true;
     model.notes.push_back(chat_template.error().message + "; messages are laid out plainly instead");
   }
+  if (!model.chat_template && !model.template_failed) {
+    TRY(auto built_in, built_in_chat_template(*model.tokenizer));
+    model.chat_template = std::move(built_in.compiled);
+    model.built_in_template = std::move(built_in.token);
+  }
   add_stop_ids(*model.tokenizer, model.defaults);
   return ok_status();
 }
@@ -44,6 +49,8 @@ void add_completer(OpenedModel& model) {
 void say(const OpenedModel& model, const Options& options, bool quiet) {
   if (quiet) return;
   for (const std::string& text : model.notes) note(text);
+  if (options.verbose && !model.built_in_template.empty())
+    note("no chat template in this checkpoint; its vocabulary has " + model.built_in_template + ", and the built-in template for that is used");
   if (options.verbose)
     note(fmt::format("{} on {}: {} of weights loaded in {:.1f} s, context {} tokens", model.file.path, model.device_name, human_bytes(static_cast<double>(model.weight_bytes)),
                      model.load_s, model.engine->context_tokens()));

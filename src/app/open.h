@@ -18,8 +18,9 @@ struct OpenedModel {
   OpenedFile file;
   std::shared_ptr<const Tokenizer> tokenizer;          // null when the checkpoint has none; then completer is null too
   std::string tokenizer_error;                         // why it is null
-  std::shared_ptr<const ChatTemplate> chat_template;   // null when the checkpoint has none, or one that cannot be read
-  bool template_failed = false;                        // the latter; a note says why
+  std::shared_ptr<const ChatTemplate> chat_template;   // null when the checkpoint has none and no built-in one fits, or one that cannot be read
+  std::string built_in_template;                       // the token by which a built-in template was chosen; "" for the checkpoint's own
+  bool template_failed = false;                        // one that cannot be read; a note says why
   GenerationDefaults defaults;                         // stop ids from every place they live
   std::vector<PartBytes> parts;
   std::vector<std::string> notes;

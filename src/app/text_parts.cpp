@@ -74,6 +74,26 @@ std::string template_of_config(JsonView root) {
   return first;
 }
 
+// A message's text, from a string or from a list of parts.
+#define WORDS                                                                                                            \
+  "{%- macro words(content) -%}{%- if content is string -%}{{- content -}}{%- elif content -%}{%- for part in content -%}" \
+  "{%- if part.text is string -%}{{- part.text -}}{%- else -%}{{- raise_exception('Only text is understood.') -}}"        \
+  "{%- endif -%}{%- endfor -%}{%- endif -%}{%- endmacro -%}"
+
+struct TurnStyle { const char *begin, *end, *source; };
+constexpr TurnStyle kTurnStyles[] = {
+    // Gemma: the roles are user and model; a system message stands before the first turn's text.
+    {"<start_of_turn>", "<end_of_turn>",
+     WORDS "{{- bos_token -}}{%- set held = namespace(system='') -%}{%- for message in messages -%}{%- set text = words(message.content) | trim -%}"
+     "{%- if message.role == 'system' -%}{%- set held.system = held.system + text + '\n\n' -%}{%- else -%}"
+     "{{- '<start_of_turn>' + ('model' if message.role == 'assistant' else message.role) + '\n' + held.system + text + '<end_of_turn>\n' -}}"
+     "{%- set held.system = '' -%}{%- endif -%}{%- endfor -%}{%- if add_generation_prompt -%}{{- '<start_of_turn>model\n' -}}{%- endif -%}"},
+    {"<|im_start|>", "<|im_end|>",
+     WORDS "{%- for message in messages -%}{{- '<|im_start|>' + message.role + '\n' + words(message.content) + '<|im_end|>\n' -}}{%- endfor -%}"
+     "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\n' -}}{%- endif -%}"},
+};
+#undef WORDS
+
 }  // namespace
 
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const WeightFile& file) {
@@ -103,6 +123,18 @@ Result<std::shared_ptr<const ChatTemplate>> open_chat_template(const WeightFile&
   TRY(const std::string source, chat_template_source(file));
   if (source.empty()) return std::shared_ptr<const ChatTemplate>();
   return ChatTemplate::compile(source);
+}
+
+Result<BuiltInTemplate> built_in_chat_template(const Tokenizer& tokenizer) {
+  BuiltInTemplate found;
+  for (const TurnStyle& style : kTurnStyles) {
+    const auto begin = tokenizer.find(style.begin), end = tokenizer.find(style.end);
+    if (!begin || !end || !tokenizer.is_special(*begin) || !tokenizer.is_special(*end)) continue;
+    TRY(found.compiled, ChatTemplate::compile(style.source));
+    found.token = style.begin;
+    break;
+  }
+  return found;
 }
 
 void add_stop_ids(const Tokenizer& tokenizer, GenerationDefaults& defaults) {

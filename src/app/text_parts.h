@@ -9,6 +9,13 @@ Result<std::shared_ptr<const Tokenizer>> open_tokenizer(const WeightFile& file);
 Result<std::shared_ptr<const ChatTemplate>> open_chat_template(const WeightFile& file);
 // The template's source; "" for none.
 Result<std::string> chat_template_source(const WeightFile& file);
+// For checkpoints that bring no template but whose vocabulary has the tokens of a known way of taking turns: our own short template for
+// it, and in `token` the token that told. Null when there are none.
+struct BuiltInTemplate {
+  std::shared_ptr<const ChatTemplate> compiled;
+  std::string token;
+};
+Result<BuiltInTemplate> built_in_chat_template(const Tokenizer& tokenizer);
 // Adds the tokenizer's end of sequence and the special tokens that end a turn in the families we know.
 void add_stop_ids(const Tokenizer& tokenizer, GenerationDefaults& defaults);
 // What a template sees as bos_token and eos_token.

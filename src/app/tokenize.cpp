@@ -77,7 +77,12 @@ struct Rendered { std::string prompt; std::vector<TokenId> ids; };
 
 Result<Rendered> render(const Options& options) {
   TRY(const TextModel model, open_text_model(options));
-  TRY(const auto chat_template, open_chat_template(*model.file.weights));
+  TRY(auto chat_template, open_chat_template(*model.file.weights));
+  if (!chat_template) {
+    TRY(auto built_in, built_in_chat_template(*model.tokenizer));
+    chat_template = std::move(built_in.compiled);
+    if (chat_template && options.verbose) note("no chat template in this checkpoint; the built-in one for " + built_in.token + " is used");
+  }
   if (!chat_template) return Error{Code::unsupported, "cannot render: " + model.file.path + ": no chat template in this checkpoint"};
   TRY(const std::string text, read_standard_input("the messages"));
   TRY(TemplateInput input, template_input(text));

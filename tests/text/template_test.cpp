@@ -89,6 +89,25 @@ TEST(Template, CasesOfJinja2) {
   EXPECT_GT(n, 200u);
 }
 
+// The behaviour of Qwen3.6's template (spec 6.1): fixtures made with jinja2 from the real one, here rendered from one in our own words.
+TEST(Template, Qwen36Fixtures) {
+  const std::string source = *read_file(CALLA_SOURCE_DIR "/tests/template/qwen36.jinja", 1 << 20);
+  const Json cases = Json::parse(*read_file(CALLA_SOURCE_DIR "/tests/template/qwen36.json", 1 << 20));
+  EXPECT_EQ(cases.size(), 13u);
+  for (const auto& [name, c] : cases.items()) {
+    SCOPED_TRACE(name);
+    const auto got = render(source, c["input"].dump());
+    if (c.contains("rendered")) {
+      ASSERT_TRUE(got.has_value()) << got.error().message;
+      EXPECT_EQ(*got, c["rendered"].get<std::string>());
+    } else {
+      ASSERT_FALSE(got.has_value());
+      EXPECT_EQ(got.error().code, Code::invalid_request);
+      EXPECT_THAT(got.error().message, testing::HasSubstr(c["error"].get<std::string>()));
+    }
+  }
+}
+
 std::string repeated(std::string_view text, int n) {
   std::string out;
   for (int i = 0; i < n; i++) out += text;
