@@ -1,4 +1,5 @@
 // linear: every ISA and every format against a dot product in double over the reference decoder.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include "device/cpu/linear_ops.h"
@@ -95,6 +96,26 @@ TEST_P(Linear, ARowsResultDoesNotDependOnItsBatchMatesOrTheThreads) {
         for (size_t r = 0; r < 48; r++) ASSERT_EQ(alone[r], together[static_cast<size_t>(t) * 48 + r]) << isa.name << " row " << t;
       }
     }
+}
+
+TEST_P(Linear, AmxHasTheBitsOfAvx512) {
+  const std::vector<IsaEntry> list = runnable();
+  const auto find = [&](std::string_view name) { return std::ranges::find_if(list, [&](const IsaEntry& e) { return e.name == name; }); };
+  const auto amx = find("amx"), avx512 = find("avx512");
+  if (amx == list.end()) GTEST_SKIP() << "no AMX here";
+  const Format& format = *find_format(GetParam());
+  const int64_t tail = std::max<int64_t>({32, format.block_weights, format.group});  // the last slice of inputs is a short one
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{40, 1024 + tail}, {305, 512}, {16, tail}}) {
+    const TestMatrix m = random_matrix(GetParam(), rows, cols, 17);
+    Team team(2, false);
+    auto packed = pack({{m.stored}, {}, 1}, team);
+    ASSERT_TRUE(packed);
+    const std::vector<float> x = random_rows(150, cols, 19);
+    for (const int64_t n : {1, 7, 8, 16, 21, 128, 150}) {
+      const std::vector<float> want = multiply(*avx512->kernels, **packed, x, n, false), got = multiply(*amx->kernels, **packed, x, n, false);
+      for (size_t i = 0; i < want.size(); i++) ASSERT_EQ(want[i], got[i]) << rows << " x " << cols << " times " << n << " at " << i;
+    }
+  }
 }
 
 TEST_P(Linear, PackingLosesNothing) {

@@ -39,7 +39,6 @@ struct Linears {
   LinearTarget targets[kMaxLinears];
   int n_targets;
   int64_t tiles;          // of all targets together
-  int64_t chunk;          // tiles per item
   bool exact_everywhere;
   Counter counter;
 
@@ -70,7 +69,8 @@ struct Linears {
       const auto [begin, end] = w.share(tiles);
       return tiles_of_targets(w, begin, end, 0, in.rows);
     }
-    const int64_t panels = (in.rows + kPanelRows - 1) / kPanelRows, chunks = (tiles + chunk - 1) / chunk;
+    const int64_t panels = (in.rows + kPanelRows - 1) / kPanelRows;
+    const int64_t chunk = std::clamp<int64_t>(tiles * panels / (4 * w.size), 1, 16), chunks = (tiles + chunk - 1) / chunk;  // at least 4 items a member
     for (int64_t item; (item = counter.take()) < panels * chunks;) {
       const int64_t first_row = item % panels * kPanelRows, begin = item / panels * chunk;
       tiles_of_targets(w, begin, std::min(begin + chunk, tiles), first_row, std::min(kPanelRows, in.rows - first_row));
@@ -215,7 +215,6 @@ void record_linears(Step& step, const Inputs& in, std::span<const LinearTarget> 
     op.targets[op.n_targets++] = t;
     op.tiles += t.w->tiles;
   }
-  op.chunk = std::clamp<int64_t>(op.tiles / 64, 1, 8);
   step.push(op, false);
 }
 

@@ -7,7 +7,8 @@
 
 namespace cpu::amx {
 namespace {
-constexpr int kLeastRows = 8;       // fewer rows of activations leave most of a tile empty
+// Fewer rows of activations are avx512's: most of a tile would be empty. Groups of 16 fill only a quarter of a tile in any case.
+constexpr int least_rows(int group) { return group == 16 ? 64 : 8; }
 constexpr int kSlice = 512;         // inputs worked on at a time: 16 rows of weights as bytes and their scales fit the first-level cache
 constexpr int kPanel = 8, kPass = 16, kRing = 4;  // tiles of activations and of weights per pass, products in flight
 
@@ -45,32 +46,37 @@ constexpr int kSignedBias = 0, kPrefetchBytes = 4608;
 #include "device/cpu/isa/avx512.inl"
 #include "device/cpu/unpack.inl"
 
-// Tiles 0..3 hold products, 4 activations (16 rows x G inputs), 6 weights (G / 4 quads).
+static INLINE int smaller(int limit, int64_t n) { return n < limit ? static_cast<int>(n) : limit; }
+
+// Tiles 0..3 hold products, 4 and 5 activations (16 rows x G inputs), 6 and 7 weights (G / 4 quads).
 template <int G> static INLINE void shape_tiles() {
   TileShapes shapes;
   for (int i = 0; i < 4; i++) shapes.rows[i] = 16, shapes.row_bytes[i] = 64;
-  shapes.rows[4] = 16;
-  shapes.row_bytes[4] = G;
-  shapes.rows[6] = G / 4;
-  shapes.row_bytes[6] = 64;
+  for (int i = 4; i < 6; i++) shapes.rows[i] = 16, shapes.row_bytes[i] = G;
+  for (int i = 6; i < 8; i++) shapes.rows[i] = G / 4, shapes.row_bytes[i] = 64;
   asm volatile("ldtilecfg %0" ::"m"(shapes));
 }
 // Tile instructions by number: the intrinsics of gcc take no template argument and do not say that they read memory.
 template <int T> static INLINE void tile_zero() { asm volatile("tilezero %%tmm%c0" ::"i"(T)); }
 template <int T> static INLINE void tile_load(const void* p) { asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(p), "r"(int64_t{64}), "i"(T) : "memory"); }
 template <int T> static INLINE void tile_store(void* p) { asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(p), "r"(int64_t{64}), "i"(T) : "memory"); }
-template <int T, bool Unsigned> static INLINE void tile_dot() {  // tile T += activations times weights
-  if constexpr (Unsigned) asm volatile("tdpbsud %%tmm6, %%tmm4, %%tmm%c0" ::"i"(T));
-  else asm volatile("tdpbssd %%tmm6, %%tmm4, %%tmm%c0" ::"i"(T));
+template <int T, int X, int W, bool Unsigned> static INLINE void tile_dot() {  // tile T += tile X times tile W
+  if constexpr (Unsigned) asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(T), "i"(X), "i"(W));
+  else asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(T), "i"(X), "i"(W));
 }
 
 // Inputs [k, k + inputs) of n rows and what belongs to their groups.
+static INLINE void copy_floats(const float* from, int n, float* to) {
+  for (int i = 0; i < n; i += 16) store_n(to + i, n - i < 16 ? n - i : 16, load_n(from + i, n - i < 16 ? n - i : 16));
+}
 template <int G> static INLINE void gather(Workspace& s, const LinearRow* rows, int n, int64_t k, int inputs) {
   for (int t = 0; t < n; t++) {
     const LinearRow& r = rows[t];
-    for (int i = 0; i < inputs; i += 64) std::memcpy(s.x[t / 16][i / 64][t % 16], r.q + k + i, inputs - i < 64 ? 32 : 64);
-    std::memcpy(s.scale[t / 16][t % 16], r.scale + k / G, sizeof(float) * static_cast<size_t>(inputs / G));
-    std::memcpy(s.sum[t / 16][t % 16], r.sum + k / G, sizeof(float) * static_cast<size_t>(inputs / G));
+    int i = 0;
+    for (; i + 64 <= inputs; i += 64) std::memcpy(s.x[t / 16][i / 64][t % 16], r.q + k + i, 64);
+    if (i < inputs) std::memcpy(s.x[t / 16][i / 64][t % 16], r.q + k + i, 32);
+    copy_floats(r.scale + k / G, inputs / G, s.scale[t / 16][t % 16]);
+    copy_floats(r.sum + k / G, inputs / G, s.sum[t / 16][t % 16]);
   }
 }
 
@@ -89,9 +95,9 @@ static INLINE const uint8_t* unpack_slice(Workspace& s, const PackedMatrix& m, c
 // Starts group g of one token tile: 16 rows of activations times 16 rows of weights into product[At].
 template <int G, bool Unsigned, int At> static INLINE void multiply(Workspace& s, int token_tile, int g) {
   tile_zero<At>();
-  tile_load<4>(s.x[token_tile][g * G / 64][0] + g * G % 64);
-  tile_load<6>(s.w[g * (G / 4)]);
-  tile_dot<At, Unsigned>();
+  tile_load<4 + At % 2>(s.x[token_tile][g * G / 64][0] + g * G % 64);
+  tile_load<6 + At % 2>(s.w[g * (G / 4)]);
+  tile_dot<At, 4 + At % 2, 6 + At % 2, Unsigned>();
   tile_store<At>(s.product[At]);
 }
 template <bool Min, int At> static INLINE void add_group(const Workspace& s, int token_tile, int g, F (&acc)[16]) {
@@ -143,7 +149,7 @@ static void pass(Workspace& s, const LinearArgs& a, int64_t first_tile, int n_ti
   const uint8_t* at[kPass];
   for (int i = 0; i < n_tiles; i++) at[i] = reinterpret_cast<const uint8_t*>(m.tile(a.expert, first_tile + i));
   for (int64_t k = 0; k < m.cols; k += kSlice) {
-    const int inputs = static_cast<int>(std::min<int64_t>(kSlice, m.cols - k));
+    const int inputs = smaller(kSlice, m.cols - k);
     gather<G>(s, rows, n, k, inputs);
     for (int i = 0; i < n_tiles; i++) {
       at[i] = unpack_slice<C, S, G, Offset, Signed>(s, m, at[i], k, inputs);
@@ -151,16 +157,16 @@ static void pass(Workspace& s, const LinearArgs& a, int64_t first_tile, int n_ti
     }
   }
   for (int i = 0; i < n_tiles; i++)
-    for (int t = 0; t < token_tiles; t++) write_tile<S, G>(m, (first_tile + i) * kTileRows, rows + 16 * t, std::min(16, n - 16 * t), s.acc[i][t]);
+    for (int t = 0; t < token_tiles; t++) write_tile<S, G>(m, (first_tile + i) * kTileRows, rows + 16 * t, smaller(16, n - 16 * t), s.acc[i][t]);
 }
 
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static void linear(const LinearArgs& a) {
-  if (a.n < kLeastRows) return avx512_kernels.integer[a.w->kernel](a);
+  if (a.n < least_rows(G)) return avx512_kernels.integer[a.w->kernel](a);
   Workspace& s = workspace();
   shape_tiles<G>();
   for (int r = 0; r < a.n; r += 16 * kPanel)
     for (int64_t i = 0; i < a.n_tiles; i += kPass)
-      pass<C, S, G, Offset, Signed>(s, a, a.first_tile + i, static_cast<int>(std::min<int64_t>(kPass, a.n_tiles - i)), a.rows + r, std::min(16 * kPanel, a.n - r));
+      pass<C, S, G, Offset, Signed>(s, a, a.first_tile + i, smaller(kPass, a.n_tiles - i), a.rows + r, smaller(16 * kPanel, a.n - r));
   asm volatile("tilerelease");
 }
 
