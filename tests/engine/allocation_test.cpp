@@ -1,7 +1,9 @@
 // allocation: after warm-up a decode step allocates nothing on the engine thread. Counts by replacing operator new.
 #include <cstdlib>
 #include <new>
+#include <cmath>
 #include "engine/harness.h"
+#include "file/file.h"
 
 namespace {
 thread_local uint64_t allocations = 0;
@@ -47,4 +49,34 @@ TEST(Allocation, DecodeStepsAllocateNothing) {
     if (run > 300) return;
   }
   ADD_FAILURE() << "no 300 steps in a row without an allocation";
+}
+
+// The same on the real CPU device with real (tiny) checkpoints: one thread, so that everything the step does is counted here.
+TEST(Allocation, ARealModelsDecodeStepAllocatesNothing) {
+  for (const char* name : {"qwen3_5_moe-Q4_0.gguf", "llama-Q6_K.gguf"})
+    for (const Precision precision : {Precision::exact, Precision::fast}) {
+      auto file = open_weights(std::string(CALLA_SOURCE_DIR) + "/tests/golden/models/" + name);
+      ASSERT_TRUE(file) << file.error().message;
+      DeviceOptions options;
+      options.threads = 1;
+      options.precision = precision;
+      auto device = make_cpu_device(options);
+      ASSERT_TRUE(device) << device.error().message;
+      auto loaded = load_model(**file, **device);
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      ASSERT_TRUE((*device)->allocate_state(loaded->model->states(), {4, 32, 1}));
+      (*device)->clear_slot(0);
+      const int32_t pages[] = {0, 1, 2, 3}, logit_row[] = {0};
+      uint64_t before = 0;
+      for (int32_t i = 0; i < 100; i++) {
+        const TokenId id[] = {(i * 7) % 600};
+        const SequenceRows rows[] = {{0, 1, i, pages, 0}};
+        if (i == 4) before = allocations;  // warm-up: the arena and the recording have found their size
+        Encoder& e = (*device)->begin();
+        const Tensor logits = loaded->model->forward(e, {id, {&i, 1}, rows, logit_row});
+        ASSERT_TRUE((*device)->finish());
+        ASSERT_TRUE(std::isfinite((*device)->host(logits)[0]));
+      }
+      EXPECT_EQ(allocations, before) << name;
+    }
 }
