@@ -35,8 +35,9 @@ int count_physical_cores() {
     std::string siblings;
     if (std::getline(file, siblings)) cores.insert(siblings);
   }
-  if (!cores.empty()) return static_cast<int>(cores.size());
-  if (usable > 0) return usable;
+  const int found = static_cast<int>(cores.size());
+  if (2 * found >= usable && found > 0) return found;
+  if (usable > 0) return usable;  // some virtual machines call all their processors siblings of each other
 #endif
   return logical;
 }
