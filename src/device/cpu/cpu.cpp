@@ -64,7 +64,8 @@ class CpuDevice final : public Device {
   // int8 activations pay in wide matrices, where prefill is bound by arithmetic and rounding averages out. In the matrices of small
   // models they changed the best token in 3 % of positions (SmolLM2-135M) for nothing: decoding there waits for memory either way.
   static bool is_small(const MatrixSource& source) {
-    constexpr int64_t kNarrow = 1024, kFewWeights = int64_t{4} << 20;
+    if (source.n_experts > 1) return false;
+    constexpr int64_t kNarrow = 1536, kFewWeights = int64_t{4} << 20;
     int64_t weights = 0;
     for (const StoredMatrix& part : source.parts) weights += part.shape.elements();
     return source.parts.front().shape.back() < kNarrow || weights < kFewWeights;
