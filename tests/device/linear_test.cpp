@@ -16,8 +16,6 @@ std::vector<IsaEntry> runnable() {
   return list;
 }
 
-struct Product { std::vector<float> y; };
-
 // x [n, cols] times the matrix through the recorded path.
 std::vector<float> multiply(const Kernels& kernels, const PackedMatrix& w, const std::vector<float>& x, int64_t n, bool exact, int threads = 2) {
   Team team(threads, false);

@@ -201,14 +201,8 @@ int code_of(PackCodes c, const uint8_t* chunk, int lane, int e) {
     case PackCodes::u5: return nibble() | plane(256) << 4;
     case PackCodes::u6: return nibble() | plane(256) << 4 | plane(320) << 5;
     case PackCodes::s8: return static_cast<int8_t>(chunk[64 * quad + i]);
-    case PackCodes::iq4: {
-      constexpr int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-      return table[nibble()];
-    }
-    case PackCodes::e2m1: {
-      constexpr int8_t table[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-      return table[nibble()];
-    }
+    case PackCodes::iq4: return kIq4Table[nibble()];
+    case PackCodes::e2m1: return kE2m1Table[nibble()];
     default: return 0;
   }
 }

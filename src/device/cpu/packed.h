@@ -32,6 +32,10 @@ enum class PackScales : uint8_t { none, f16, f16_min, bf16_min, f32_min, e8m0, s
 
 constexpr int kTileRows = 16;
 
+// Values of IQ4_NL and IQ4_XS codes, and twice the values of E2M1 codes.
+alignas(16) inline constexpr int8_t kIq4Table[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+alignas(16) inline constexpr int8_t kE2m1Table[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
 struct PackLayout {
   PackCodes codes = PackCodes::f32;
   PackScales scales = PackScales::none;

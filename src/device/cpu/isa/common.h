@@ -15,9 +15,3 @@
 #endif
 #define INLINE inline __attribute__((always_inline))
 #define INLINE_LAMBDA __attribute__((always_inline))
-
-namespace cpu {
-// Values of IQ4_NL and IQ4_XS codes, and twice the values of E2M1 codes.
-alignas(16) inline constexpr int8_t kIq4Table[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-alignas(16) inline constexpr int8_t kE2m1Table[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-}  // namespace cpu
