@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
-#include "device/cpu/linear_ops.h"
+#include "device/cpu/expert_ops.h"
 #include "device/device.h"
 #include "matrices.h"
 
@@ -19,7 +19,7 @@ std::vector<IsaEntry> runnable() {
 // x [n, cols] times the matrix through the recorded path.
 std::vector<float> multiply(const Kernels& kernels, const PackedMatrix& w, const std::vector<float>& x, int64_t n, bool exact, int threads = 2) {
   Team team(threads, false);
-  Step step;
+  Step step(threads);
   std::vector<float> y(static_cast<size_t>(n * w.rows), -1e30f);
   const PackedMatrix* const all[] = {&w};
   const Inputs in = prepare_inputs(step, x.data(), n, w.cols, all, exact);
@@ -171,10 +171,12 @@ TEST(Experts, EqualsTheSumOverChosenExpertsInDouble) {
       }
     }
   for (const IsaEntry& isa : runnable()) {
-    Step step;
+    Step step(team.size());
     std::vector<float> y(static_cast<size_t>(kRows * kHidden));
-    record_experts(step, x.data(), kRows, {experts.data(), weights.data(), kRows, 2}, {g->get(), u->get(), d->get(), Activation::silu}, y.data(), true);
-    std::vector<std::vector<float>> scratch(2, std::vector<float>(1024));
+    const PackedMatrix* const first[] = {g->get(), u->get()};
+    const Inputs in = prepare_inputs(step, x.data(), kRows, kHidden, first, true);
+    record_experts(step, in, {experts.data(), weights.data(), kRows, 2}, {g->get(), u->get(), d->get(), Activation::silu}, y.data(), true);
+    std::vector<std::vector<float>> scratch(2, std::vector<float>(kExpertScratchFloats));
     step.replay(team, *isa.kernels, scratch);
     for (size_t i = 0; i < y.size(); i++) ASSERT_NEAR(y[i], want[i], 1e-3 * (1 + std::fabs(want[i]))) << isa.name << " " << i;
   }

@@ -10,9 +10,9 @@ namespace {
 class CpuDevice final : public Device {
  public:
   CpuDevice(const DeviceOptions& options, const IsaEntry& isa, int threads)
-      : options_(options), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_) {
+      : options_(options), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_, threads) {
     scratch_.resize(static_cast<size_t>(threads));
-    resize_scratch(64);
+    resize_scratch(kExpertScratchFloats);
   }
 
   std::string name() const override { return "cpu " + isa_name_ + ", " + std::to_string(team_.size()) + (team_.size() == 1 ? " thread" : " threads"); }

@@ -71,6 +71,19 @@ static void add_scaled(const float* a, const float* b, float s, int64_t n, float
   const F factor = set1(s);
   each16(n, [&](int64_t i, int c) INLINE_LAMBDA { store_some(y + i, c, fma(load_some(b + i, c), factor, a ? load_some(a + i, c) : zero())); });
 }
+static float exponentials(const float* x, int64_t n, float* y) {
+  F top = set1(x[0]), sum = zero();
+  int64_t at = 0;
+  for (; at + 16 <= n; at += 16) top = max(top, load(x + at));
+  for (; at < n; at++) top = max(top, set1(x[at]));
+  const F peak = set1(hmax(top));
+  each16(n, [&](int64_t i, int c) INLINE_LAMBDA {
+    const F e = exp_lanes(sub(load_some(x + i, c), peak));
+    store_some(y + i, c, e);
+    sum = add(sum, c == 16 ? e : load_n(y + i, c));
+  });
+  return hsum(sum);
+}
 static void scale_rows(const float* x, float s, int64_t n, float* y) {
   const F factor = set1(s);
   each16(n, [&](int64_t i, int c) INLINE_LAMBDA { store_some(y + i, c, mul(load_some(x + i, c), factor)); });

@@ -113,6 +113,7 @@ struct Kernels {
   void (*sigmoid_gate)(const float* x, const float* g, int64_t n, float* y);
   void (*add)(const float* a, const float* b, int64_t n, float* y);
   void (*add_scaled)(const float* a, const float* b, float s, int64_t n, float* y);  // a + s * b; a may be null
+  float (*exponentials)(const float* x, int64_t n, float* y);  // y = e^(x - max x); returns their sum
   void (*scale)(const float* x, float s, int64_t n, float* y);
   void (*softcap)(const float* x, float cap, int64_t n, float* y);
   void (*store_cache)(const float* x, int64_t n, void* to, bool half);
