@@ -22,6 +22,7 @@ class CpuDevice final : public Device {
     MatrixSource ours = source;
     ours.precise = source.precise || is_small(source);
     TRY(std::unique_ptr<PackedMatrix> packed, pack(ours, team_));
+    packed->wide = kernels_.wide && !packed->precise;
     weight_bytes_ += packed->bytes;
     if (options_.trace_dispatch) say_kernel(*packed);
     return std::unique_ptr<Weight>(std::move(packed));

@@ -176,7 +176,10 @@ void record_experts(Step& step, const Inputs& in, const Routes& routes, const Ex
   Inputs h;
   h.rows = pairs;
   h.cols = weights.down->cols;
-  const bool quantised = !wants_exact(*weights.down, exact_everywhere);
+  // Quantised where it is computed, unless the chunks of work are smaller than what shares a scale.
+  const int64_t scale_tiles = scale_inputs(weights.down->variant()) / kTileRows;
+  const int64_t chunk = decode ? 4 : std::clamp<int64_t>(weights.gate->tiles / 2 / scale_tiles * scale_tiles, std::max<int64_t>(4, scale_tiles), 64);
+  const bool quantised = !wants_exact(*weights.down, exact_everywhere) && chunk % scale_tiles == 0;
   if (quantised) take_forms(step, h, second, exact_everywhere, false);
   else h.x = step.arena.array<float>(pairs * h.cols);
 
@@ -185,7 +188,6 @@ void record_experts(Step& step, const Inputs& in, const Routes& routes, const Ex
   reads.insert(reads.end(), std::begin(grouped), std::end(grouped));
   auto& writes = step.more_ranges();
   h.reads(writes);
-  const int64_t chunk = decode ? 4 : std::clamp<int64_t>(weights.gate->tiles / 2 / 4 * 4, 4, 64);
   step.push_shared(GateUp{in, h, group, weights.gate, weights.up, routes.top_k, weights.activation, exact_everywhere, decode, chunk, {}}, reads, writes);
   if (!quantised) h = prepare_inputs(step, h.x, pairs, h.cols, second, exact_everywhere);
 

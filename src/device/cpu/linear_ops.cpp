@@ -6,8 +6,6 @@
 namespace cpu {
 namespace {
 
-int group_of(int variant) { return 16 << variant; }
-
 struct Prepare {
   Inputs in;
   bool own;
@@ -113,11 +111,12 @@ Inputs Inputs::at(const Worker& w) const {
 }
 
 void Inputs::quantise(const Worker& w, int64_t r, const float* values, int64_t first, int64_t count) const {
-  for (int v = 0; v < 3; v++) {
-    const Quantised& f = form[v];
+  for (int i = 0; i < kVariants; i++) {
+    const Quantised& f = form[i];
     if (!f.q) continue;
-    const int64_t at = r * f.groups + first / group_of(v);
-    w.kernels->quantise({values, count, static_cast<Variant>(v), f.q + r * cols + first, f.scale + at, f.isum + at, f.sum + at});
+    const Variant v = static_cast<Variant>(i);
+    const int64_t group = r * f.groups + first / group_of(v), scale_at = is_wide(v) ? r * f.groups + first / scale_inputs(v) : group;
+    w.kernels->quantise({values, count, v, f.q + r * cols + first, f.scale + scale_at, f.isum + scale_at, f.sum + group});
   }
 }
 
@@ -130,14 +129,13 @@ void Inputs::reads(std::vector<Range>& list) const {
 
 void take_forms(Step& step, Inputs& in, std::span<const PackedMatrix* const> weights, bool exact_everywhere, bool own) {
   for (const PackedMatrix* w : weights) {
-    if (wants_exact(*w, exact_everywhere)) {
+    if (wants_exact(*w, exact_everywhere) || w->variant() == Variant::exact) {
       if (!is_float(w->layout.codes) && !in.sums) in.sums = step.take<float>(in.rows * sums_per_row(in.cols), own);
       continue;
     }
-    const int v = static_cast<int>(w->variant());
-    auto& f = in.form[v];
+    auto& f = in.form[static_cast<int>(w->variant())];
     if (f.q) continue;
-    f.groups = in.cols / group_of(v);
+    f.groups = in.cols / group_of(w->variant());
     f.q = step.take<int8_t>(in.rows * in.cols + 64, own);
     f.scale = step.take<float>(in.rows * f.groups, own);
     f.isum = step.take<int32_t>(in.rows * f.groups, own);

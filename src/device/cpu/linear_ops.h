@@ -8,11 +8,11 @@ namespace cpu {
 struct Inputs {
   const float* x = nullptr;
   int64_t rows = 0, cols = 0;
-  struct Quantised { int8_t* q = nullptr; float* scale = nullptr; int32_t* isum = nullptr; float* sum = nullptr; int64_t groups = 0; } form[3];  // by Variant g16, g32, g64
+  struct Quantised { int8_t* q = nullptr; float* scale = nullptr; int32_t* isum = nullptr; float* sum = nullptr; int64_t groups = 0; } form[kVariants];
   float* sums = nullptr;  // [rows, sums_per_row(cols)] for exact kernels
   LinearRow row(int64_t r, const PackedMatrix& w, bool exact) const;
   Inputs at(const Worker& w) const;            // with this member's copies of what lies in own memory
-  void quantise(const Worker& w, int64_t r, const float* x, int64_t first, int64_t count) const;  // columns [first, first + count) of row r, whole groups
+  void quantise(const Worker& w, int64_t r, const float* x, int64_t first, int64_t count) const;  // columns [first, first + count) of row r; they begin where scales do
   void reads(std::vector<Range>& list) const;  // the shared memory behind the forms
 };
 
