@@ -68,8 +68,8 @@ TEST_P(Linear, EveryIsaEqualsTheReferenceInDouble) {
       const std::vector<float> x = random_rows(19, cols, 3);
       for (const IsaEntry& isa : runnable_isas()) {
         EXPECT_LT(error_against_double(m.stored, x, multiply(*isa.kernels, **packed, x, 19, true), 19), 2e-5) << isa.name << " exact " << rows << " x " << cols;
-        // int8 activations: uniform error of half a step (peak / 127) in every input of a group.
-        EXPECT_LT(error_against_double(m.stored, x, multiply(*isa.kernels, **packed, x, 19, false), 19), 5e-2) << isa.name << " fast " << rows << " x " << cols;
+        // int8 activations (and, in wide forms, weights: these random scales differ by orders of magnitude): uniform error of half a step (peak / 127) in every input of a group.
+        EXPECT_LT(error_against_double(m.stored, x, multiply(*isa.kernels, **packed, x, 19, false), 19), isa.kernels->wide ? 1.2e-1 : 5e-2) << isa.name << " fast " << rows << " x " << cols;
       }
     }
   }

@@ -13,6 +13,10 @@ class CpuDevice final : public Device {
       : options_(options), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_, threads) {
     scratch_.resize(static_cast<size_t>(threads));
     resize_scratch(kExpertScratchFloats);
+    encoder_.step.profile = options.profile;
+  }
+  ~CpuDevice() override {
+    if (options_.profile) say_profile();
   }
 
   std::string name() const override { return "cpu " + isa_name_ + ", " + std::to_string(team_.size()) + (team_.size() == 1 ? " thread" : " threads"); }
@@ -74,6 +78,13 @@ class CpuDevice final : public Device {
   void resize_scratch(int64_t floats) {
     for (auto& s : scratch_)
       if (static_cast<int64_t>(s.size()) < floats) s.resize(static_cast<size_t>(floats));
+  }
+  void say_profile() const {
+    double total = 0;
+    for (const Step::OpTime& t : encoder_.step.times) total += t.seconds + t.waited;
+    std::fprintf(stderr, "profile: %-12s %9s %10s %7s %10s %7s\n", "operation", "calls", "ms", "%", "waiting ms", "%");
+    for (const Step::OpTime& t : encoder_.step.times)
+      std::fprintf(stderr, "profile: %-12s %9lld %10.1f %7.1f %10.1f %7.1f\n", t.name, static_cast<long long>(t.calls), t.seconds * 1e3, 100 * t.seconds / total, t.waited * 1e3, 100 * t.waited / total);
   }
   // Once for each kind of matrix: which kernel serves it and why not a faster one.
   void say_kernel(const PackedMatrix& m) {

@@ -27,7 +27,7 @@ Tensor CpuEncoder::embed(const Weight& table, std::span<const TokenId> ids, floa
   const auto* packed = dynamic_cast<const PackedMatrix*>(&table);
   const int64_t cols = packed ? packed->cols : static_cast<const LookupWeight&>(table).table.shape.back(), n = static_cast<int64_t>(ids.size());
   const Tensor out = fresh({n, cols});
-  record_rows(step, n, out, {}, [t = &table, id = ids.data(), scale, cols, y = out.data](const Worker& w, int64_t r) { embed_row(*t, id[r], scale, w.at(y) + r * cols); });
+  record_rows(step, "embed", n, out, {}, [t = &table, id = ids.data(), scale, cols, y = out.data](const Worker& w, int64_t r) { embed_row(*t, id[r], scale, w.at(y) + r * cols); });
   return out;
 }
 
@@ -69,7 +69,7 @@ void CpuEncoder::linears(const Tensor& x, std::span<const Weight* const> w, std:
 Tensor CpuEncoder::rms_norm(const Tensor& x, const Weight* gain, float eps) {
   const Tensor out = fresh(x.shape);
   const int64_t n = x.shape.back();
-  record_rows(step, x.shape.rows(), out, {x}, [x = x.data, g = gain ? values_of(*gain) : nullptr, eps, n, y = out.data](const Worker& w, int64_t r) {
+  record_rows(step, "norm", x.shape.rows(), out, {x}, [x = x.data, g = gain ? values_of(*gain) : nullptr, eps, n, y = out.data](const Worker& w, int64_t r) {
     w.kernels->rms_norm(w.at(x) + r * n, g, eps, n, w.at(y) + r * n);
   });
   return out;
@@ -84,8 +84,8 @@ const RopeTable& CpuEncoder::table_for(const Rope& rope, const Batch& b) {
   const RopeTable table{&rope, take(), take(), n * half};
   const EachRow op{n, own, [table, half, p = b.positions.data()](const Worker& w, int64_t r) { rope_angles(*table.rope, p[r], w.at(table.cos) + r * half, w.at(table.sin) + r * half); }};
   const Range tables[] = {table.cos_range(), table.sin_range()};
-  if (own) step.push_own(op, {});
-  else step.push_shared(op, {}, tables);
+  if (own) step.push_own("rope", op, {});
+  else step.push_shared("rope", op, {}, tables);
   return ropes_.emplace_back(table);
 }
 
@@ -93,7 +93,7 @@ void CpuEncoder::rope(Tensor& heads, const Batch& b, const Rope& rope) {
   const RopeTable t = table_for(rope, b);
   const int64_t n_heads = heads.shape[1], dim = heads.shape[2], half = static_cast<int64_t>(rope.inverse_frequencies.size());
   const Tensor out = fresh(heads.shape);
-  record_rows(step, heads.shape[0], out, {heads, t.cos_range(), t.sin_range()}, [x = heads.data, y = out.data, t, n_heads, dim, half](const Worker& w, int64_t r) {
+  record_rows(step, "rope", heads.shape[0], out, {heads, t.cos_range(), t.sin_range()}, [x = heads.data, y = out.data, t, n_heads, dim, half](const Worker& w, int64_t r) {
     for (int64_t h = r * n_heads; h < (r + 1) * n_heads; h++) rotate_head(w.at(x) + h * dim, dim, w.at(t.cos) + r * half, w.at(t.sin) + r * half, half, t.rope->pairs, w.at(y) + h * dim);
   });
   heads = out;
@@ -109,26 +109,26 @@ Tensor CpuEncoder::attention(const Tensor& q, StateRef s, const Batch& b, const 
 
 Tensor CpuEncoder::gate(const Tensor& g, const Tensor& u, Activation a) {
   const Tensor out = fresh(g.shape);
-  record_span(step, out, {g, u}, [g = g.data, u = u.data, a, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->gate(w.at(g) + i, w.at(u) + i, n, a, w.at(y) + i); });
+  record_span(step, "gate", out, {g, u}, [g = g.data, u = u.data, a, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->gate(w.at(g) + i, w.at(u) + i, n, a, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::sigmoid_gate(const Tensor& x, const Tensor& g) {
   const Tensor out = fresh(x.shape);
-  record_span(step, out, {x, g}, [x = x.data, g = g.data, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->sigmoid_gate(w.at(x) + i, w.at(g) + i, n, w.at(y) + i); });
+  record_span(step, "gate", out, {x, g}, [x = x.data, g = g.data, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->sigmoid_gate(w.at(x) + i, w.at(g) + i, n, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::add(const Tensor& a, const Tensor& b) {
   const Tensor out = fresh(a.shape);
-  record_span(step, out, {a, b}, [a = a.data, b = b.data, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->add(w.at(a) + i, w.at(b) + i, n, w.at(y) + i); });
+  record_span(step, "add", out, {a, b}, [a = a.data, b = b.data, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->add(w.at(a) + i, w.at(b) + i, n, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::add_gated(const Tensor& a, const Tensor& b, const Tensor& g) {
   const Tensor out = fresh(a.shape);
   const int64_t n = a.shape.back();
-  record_rows(step, a.shape.rows(), out, {a, b, g}, [a = a.data, b = b.data, g = g.data, n, y = out.data](const Worker& w, int64_t r) {
+  record_rows(step, "add", a.shape.rows(), out, {a, b, g}, [a = a.data, b = b.data, g = g.data, n, y = out.data](const Worker& w, int64_t r) {
     w.kernels->add_scaled(w.at(a) + r * n, w.at(b) + r * n, 1.0f / (1.0f + std::exp(-w.at(g)[r])), n, w.at(y) + r * n);
   });
   return out;
@@ -136,20 +136,20 @@ Tensor CpuEncoder::add_gated(const Tensor& a, const Tensor& b, const Tensor& g) 
 
 Tensor CpuEncoder::scale(const Tensor& x, float factor) {
   const Tensor out = fresh(x.shape);
-  record_span(step, out, {x}, [x = x.data, factor, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->scale(w.at(x) + i, factor, n, w.at(y) + i); });
+  record_span(step, "scale", out, {x}, [x = x.data, factor, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->scale(w.at(x) + i, factor, n, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::softcap(const Tensor& x, float cap) {
   const Tensor out = fresh(x.shape);
-  record_span(step, out, {x}, [x = x.data, cap, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->softcap(w.at(x) + i, cap, n, w.at(y) + i); });
+  record_span(step, "softcap", out, {x}, [x = x.data, cap, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->softcap(w.at(x) + i, cap, n, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::columns(const Tensor& x, int64_t first, int64_t count) {
   const int64_t n = x.shape.back(), rows = x.shape.rows();
   const Tensor out = fresh({rows, count});
-  record_rows(step, rows, out, {x}, [x = x.data, first, count, n, y = out.data](const Worker& w, int64_t r) {
+  record_rows(step, "copy", rows, out, {x}, [x = x.data, first, count, n, y = out.data](const Worker& w, int64_t r) {
     std::memcpy(w.at(y) + r * count, w.at(x) + r * n + first, static_cast<size_t>(count) * sizeof(float));
   });
   return out;
@@ -158,7 +158,7 @@ Tensor CpuEncoder::columns(const Tensor& x, int64_t first, int64_t count) {
 Tensor CpuEncoder::rows(const Tensor& x, std::span<const int32_t> which) {
   const int64_t n = x.shape.back(), count = static_cast<int64_t>(which.size());
   const Tensor out = fresh({count, n});
-  record_rows(step, count, out, {x}, [x = x.data, which = which.data(), n, y = out.data](const Worker& w, int64_t r) {
+  record_rows(step, "copy", count, out, {x}, [x = x.data, which = which.data(), n, y = out.data](const Worker& w, int64_t r) {
     std::memcpy(w.at(y) + r * n, w.at(x) + which[r] * n, static_cast<size_t>(n) * sizeof(float));
   });
   return out;
@@ -170,7 +170,7 @@ Tensor CpuEncoder::carry(const Tensor& x) {
     layer_begin_ = step.arena.mark();
     own_layer_begin_ = step.own.mark();
   }
-  record_span(step, kept_, {x}, [x = x.data, y = kept_.data](const Worker& w, int64_t i, int64_t n) { std::memcpy(w.at(y) + i, w.at(x) + i, static_cast<size_t>(n) * sizeof(float)); });
+  record_span(step, "copy", kept_, {x}, [x = x.data, y = kept_.data](const Worker& w, int64_t i, int64_t n) { std::memcpy(w.at(y) + i, w.at(x) + i, static_cast<size_t>(n) * sizeof(float)); });
   step.arena.rewind(layer_begin_);
   step.own.rewind(own_layer_begin_);
   prepared_ = {};
@@ -185,8 +185,8 @@ Routes CpuEncoder::route(const Tensor& scores, int top_k, bool renormalise) {
     route_row(*w.kernels, w.at(s) + r * n, n, top_k, renormalise, w.scratch, w.at(out.experts) + r * top_k, w.at(out.weights) + r * top_k);
   }};
   const Range results[] = {{out.experts, rows * top_k}, {out.weights, rows * top_k}}, source[] = {scores};
-  if (own) step.push_own(op, {scores});
-  else step.push_shared(op, source, results);
+  if (own) step.push_own("route", op, {scores});
+  else step.push_shared("route", op, source, results);
   return out;
 }
 

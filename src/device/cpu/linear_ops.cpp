@@ -156,8 +156,8 @@ Inputs prepare_inputs(Step& step, const float* x, int64_t rows, int64_t cols, st
   only_forms.reads(forms);
   if (forms.empty()) return in;  // float weights read x itself
   const Range reads[] = {{x, rows * cols}};
-  if (own) step.push_own(Prepare{in, true}, {reads[0]});
-  else step.push_shared(Prepare{in, false}, reads, forms);
+  if (own) step.push_own("quantise", Prepare{in, true}, {reads[0]});
+  else step.push_shared("quantise", Prepare{in, false}, reads, forms);
   return in;
 }
 
@@ -174,7 +174,7 @@ void record_linears(Step& step, const Inputs& in, std::span<const LinearTarget> 
   op.stretches = Stretches(op.tiles, step.members());
   auto& reads = step.ranges();
   in.reads(reads);
-  step.push_shared(op, reads, {writes, targets.size()});
+  step.push_shared("linear", op, reads, {writes, targets.size()});
 }
 
 }  // namespace cpu

@@ -17,10 +17,10 @@ template <class F> struct EachRow {
     for (int64_t r = begin; r < end; r++) f(w, r);
   }
 };
-template <class F> void record_rows(Step& step, int64_t rows, Range out, Ranges reads, F f) {
+template <class F> void record_rows(Step& step, const char* name, int64_t rows, Range out, Ranges reads, F f) {
   const EachRow<F> op{rows, step.is_own(out.begin), f};
-  if (op.own) step.push_own(op, reads);
-  else step.push_shared(op, reads, {out});
+  if (op.own) step.push_own(name, op, reads);
+  else step.push_shared(name, op, reads, {out});
 }
 
 // The same for flat arrays, shared out in multiples of 64 floats; f(worker, offset, count) does one share.
@@ -34,10 +34,10 @@ template <class F> struct EachSpan {
     if (begin < end) f(w, begin * 64, std::min(end * 64, n) - begin * 64);
   }
 };
-template <class F> void record_span(Step& step, const Tensor& out, Ranges reads, F f) {
+template <class F> void record_span(Step& step, const char* name, const Tensor& out, Ranges reads, F f) {
   const EachSpan<F> op{out.shape.elements(), step.is_own(out.data), f};
-  if (op.own) step.push_own(op, reads);
-  else step.push_shared(op, reads, {Range(out)});
+  if (op.own) step.push_own(name, op, reads);
+  else step.push_shared(name, op, reads, {Range(out)});
 }
 
 // cos and sin of every row's angles: [rows, half] each, computed once a step for each Rope.

@@ -133,7 +133,7 @@ struct DeltaRule {
 void record_append(Step& step, const State& state, StateRef s, const Tensor& k, const Tensor& v, const Batch& b) {
   const int64_t rows = static_cast<int64_t>(b.ids.size());
   const CacheView cache = state.cache(s);
-  step.push_shared(Append{cache, k.data, v.data, b.sequences, rows}, {k, v}, {Range(static_cast<std::byte*>(cache.keys), 1)});
+  step.push_shared("append", Append{cache, k.data, v.data, b.sequences, rows}, {k, v}, {Range(static_cast<std::byte*>(cache.keys), 1)});
 }
 
 void record_attention(Step& step, const State& state, StateRef s, const Tensor& q, const Batch& b, const AttentionOptions& o, float* out) {
@@ -147,7 +147,7 @@ void record_attention(Step& step, const State& state, StateRef s, const Tensor& 
   op.heads_per_kv = op.n_heads / op.cache.n_kv_heads;
   op.rows_per_item = std::max(1, 64 / op.heads_per_kv);
   for (const SequenceRows& rows : b.sequences) op.items += int64_t{(rows.n_rows + op.rows_per_item - 1) / op.rows_per_item} * op.cache.n_kv_heads;
-  step.push_shared(op, {q, Range(static_cast<std::byte*>(op.cache.keys), 1)}, {Range(out, q.shape.rows() * op.cache.value_dim)});
+  step.push_shared("attention", op, {q, Range(static_cast<std::byte*>(op.cache.keys), 1)}, {Range(out, q.shape.rows() * op.cache.value_dim)});
 }
 
 void record_conv(Step& step, const State& state, StateRef s, const Tensor& x, const float* taps, int kernel, const Batch& b, float* out) {
@@ -161,13 +161,13 @@ void record_conv(Step& step, const State& state, StateRef s, const Tensor& x, co
   op.chunk = 512;
   op.kernel = kernel;
   op.sequences = b.sequences;
-  step.push_shared(op, {x}, {Range(out, x.shape.elements())});
+  step.push_shared("convolution", op, {x}, {Range(out, x.shape.elements())});
 }
 
 void record_delta(Step& step, const State& state, StateRef s, const DeltaInputs& in, const DeltaDims& d, const Batch& b, float* out) {
   const int64_t rows = static_cast<int64_t>(b.ids.size()), heads = rows * d.n_value_heads;
   const int64_t width = int64_t{2} * d.n_key_heads * d.key_dim + int64_t{d.n_value_heads} * d.value_dim;
-  step.push_shared(DeltaRule{&state, s, in, d, out, b.sequences, {}}, {Range(in.qkv, rows * width), Range(in.a, heads), Range(in.b, heads)}, {Range(out, heads * d.value_dim)});
+  step.push_shared("delta rule", DeltaRule{&state, s, in, d, out, b.sequences, {}}, {Range(in.qkv, rows * width), Range(in.a, heads), Range(in.b, heads)}, {Range(out, heads * d.value_dim)});
 }
 
 int64_t state_scratch_floats(std::span<const StateSpec> layers) {

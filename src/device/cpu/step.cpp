@@ -2,6 +2,7 @@
 #include "device/cpu/step.h"
 
 #include <algorithm>
+#include <chrono>
 #include <sys/mman.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -87,21 +88,45 @@ bool Step::needs_barrier(std::span<const Range> reads, std::span<const Range> wr
   return wait;
 }
 
+void Step::await(Team& team, const Worker& w, size_t i) const {
+  for (size_t j = i; j < ops_.size() && (j == i || !ops_[j].barrier); j++)
+    if (ops_[j].ahead) {
+      ops_[j].ahead(ops_[j].op, w);
+      break;
+    }
+  team.barrier();
+}
+
+void Step::run_all(Team& team, const Worker& w) const {
+  for (size_t i = 0; i < ops_.size(); i++) {
+    if (ops_[i].barrier) await(team, w, i);
+    ops_[i].run(ops_[i].op, w);
+  }
+}
+
+void Step::run_timed(Team& team, const Worker& w) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
+  for (size_t i = 0; i < ops_.size(); i++) {
+    const auto same = [&](const OpTime& t) { return t.name == ops_[i].name; };
+    auto at = std::ranges::find_if(times, same);
+    if (at == times.end()) at = times.insert(at, OpTime{ops_[i].name});
+    const Clock::time_point arrived = Clock::now();
+    if (ops_[i].barrier) await(team, w, i);
+    const double waited = since(arrived);
+    ops_[i].run(ops_[i].op, w);
+    at->calls++;
+    at->waited += waited;
+    at->seconds += since(arrived) - waited;
+  }
+}
+
 void Step::replay(Team& team, const Kernels& kernels, std::vector<std::vector<float>>& scratch) {
   team.run([&](int member) {
     const FlushDenormals flush;
-    const Worker shared{member, team.size(), &kernels, scratch[static_cast<size_t>(member)].data(), reinterpret_cast<uintptr_t>(own.base())};
-    for (size_t i = 0; i < ops_.size(); i++) {
-      if (ops_[i].barrier) {
-        for (size_t j = i; j < ops_.size() && (j == i || !ops_[j].barrier); j++)
-          if (ops_[j].ahead) {
-            ops_[j].ahead(ops_[j].op, shared);
-            break;
-          }
-        team.barrier();
-      }
-      ops_[i].run(ops_[i].op, shared);
-    }
+    const Worker w{member, team.size(), &kernels, scratch[static_cast<size_t>(member)].data(), reinterpret_cast<uintptr_t>(own.base())};
+    if (profile && member == 0) run_timed(team, w);
+    else run_all(team, w);
   });
 }
 

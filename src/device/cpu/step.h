@@ -101,30 +101,38 @@ class Step {
   template <class T> T* take(int64_t n, bool in_own) { return in_own ? static_cast<T*>(own.take(static_cast<size_t>(n) * sizeof(T))) : arena.array<T>(n); }
   template <class T> T* take(int64_t n) { return take<T>(n, is_small(n)); }
   bool is_own(const void* p) const { return own.holds(p); }
-  template <class Op> void push_own(const Op& op, Ranges reads) { record(op, {reads.begin(), reads.size()}, {}); }
-  template <class Op> void push_shared(const Op& op, Ranges reads, Ranges writes) {
-    record(op, {reads.begin(), reads.size()}, {writes.begin(), writes.size()});
+  template <class Op> void push_own(const char* name, const Op& op, Ranges reads) { record(name, op, {reads.begin(), reads.size()}, {}); }
+  template <class Op> void push_shared(const char* name, const Op& op, Ranges reads, Ranges writes) {
+    record(name, op, {reads.begin(), reads.size()}, {writes.begin(), writes.size()});
   }
-  template <class Op> void push_shared(const Op& op, std::span<const Range> reads, std::span<const Range> writes) { record(op, reads, writes); }
+  template <class Op> void push_shared(const char* name, const Op& op, std::span<const Range> reads, std::span<const Range> writes) { record(name, op, reads, writes); }
   void replay(Team& team, const Kernels& kernels, std::vector<std::vector<float>>& scratch);
   int barriers() const { return barriers_; }
   // Two empty lists for the ranges of one operation, so that collecting them allocates nothing.
   std::vector<Range>& ranges() { return lists_[0].clear(), lists_[0]; }
   std::vector<Range>& more_ranges() { return lists_[1].clear(), lists_[1]; }
 
+  // Where the time of member 0 went, by name of operation, since profile was set; empty unless asked for.
+  struct OpTime { const char* name; int64_t calls = 0; double seconds = 0, waited = 0; };  // waited: at the barrier in front
+  std::vector<OpTime> times;
+  bool profile = false;
+
   static constexpr int64_t kOwnElements = 24576;  // one row of a wide layer; copying that much takes a microsecond, a barrier longer
 
  private:
   using Call = void (*)(const void*, const Worker&);
-  struct Entry { Call run, ahead; const void* op; bool barrier; };  // barrier: in front of the operation
-  template <class Op> void record(const Op& op, std::span<const Range> reads, std::span<const Range> writes) {
+  struct Entry { const char* name; Call run, ahead; const void* op; bool barrier; };  // barrier: in front of the operation
+  template <class Op> void record(const char* name, const Op& op, std::span<const Range> reads, std::span<const Range> writes) {
     static_assert(std::is_trivially_copyable_v<Op> && std::is_trivially_destructible_v<Op>);
-    Entry e{[](const void* p, const Worker& w) { static_cast<const Op*>(p)->run(w); }, nullptr, new (lasting.take(sizeof(Op))) Op(op), false};
+    Entry e{name, [](const void* p, const Worker& w) { static_cast<const Op*>(p)->run(w); }, nullptr, new (lasting.take(sizeof(Op))) Op(op), false};
     if constexpr (requires(const Worker& w) { op.ahead(w); }) e.ahead = [](const void* p, const Worker& w) { static_cast<const Op*>(p)->ahead(w); };
     e.barrier = needs_barrier(reads, writes);
     barriers_ += e.barrier;
     ops_.push_back(e);
   }
+  void run_timed(Team& team, const Worker& w);
+  void run_all(Team& team, const Worker& w) const;
+  void await(Team& team, const Worker& w, size_t i) const;
   bool needs_barrier(std::span<const Range> reads, std::span<const Range> writes);
 
   std::vector<Entry> ops_;
