@@ -10,8 +10,8 @@ namespace cpu {
 struct LinearRow {
   const int8_t* q = nullptr;        // [cols] quantised activations
   const float* scale = nullptr;     // [groups] their scale, repeated per kernel group; in wide forms one per 256 inputs
-  const int32_t* isum = nullptr;    // [groups] integer sums of q; in wide forms one per 256 inputs
-  const float* sum = nullptr;       // [groups] scale * integer sum of the group; for exact kernels the float sums of x
+  const int32_t* isum = nullptr;    // [groups] integer sums of q
+  const float* sum = nullptr;       // [groups] scale * isum; in wide forms isum; for exact kernels the float sums of x
   const float* x = nullptr;         // [cols] for exact kernels
   float* y = nullptr;               // [rows of the matrix]
 };
@@ -49,7 +49,7 @@ inline constexpr int kLinearKindCount = static_cast<int>(std::size(kLinearKinds)
 // Group sums of a row for the exact kernels: groups of 16, 32 and 64 one after another.
 inline int64_t sums_per_row(int64_t cols) { return (cols + 15) / 16 + (cols + 31) / 32 + (cols + 63) / 64; }
 
-// Quantises one row of x. sum is per kernel group of the variant (16, 32 or 64 inputs); so are scale and isum, but in wide forms.
+// Quantises one row of x. sum is per kernel group of the variant (16, 32 or 64 inputs); so are scale and isum, but scale is per 256 inputs in wide forms.
 struct QuantiseArgs { const float* x; int64_t cols; Variant variant; int8_t* q; float* scale; int32_t* isum; float* sum; };
 
 // Keys and values of one layer: [pages, page_tokens, n_kv_heads, dim], float32 or half.

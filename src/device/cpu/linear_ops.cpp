@@ -116,7 +116,7 @@ void Inputs::quantise(const Worker& w, int64_t r, const float* values, int64_t f
     if (!f.q) continue;
     const Variant v = static_cast<Variant>(i);
     const int64_t group = r * f.groups + first / group_of(v), scale_at = is_wide(v) ? r * f.groups + first / scale_inputs(v) : group;
-    w.kernels->quantise({values, count, v, f.q + r * cols + first, f.scale + scale_at, f.isum + scale_at, f.sum + group});
+    w.kernels->quantise({values, count, v, f.q + r * cols + first, f.scale + scale_at, f.isum + group, f.sum + group});
   }
 }
 
