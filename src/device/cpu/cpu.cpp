@@ -23,6 +23,7 @@ class CpuDevice final : public Device {
   Precision precision() const override { return options_.precision; }
 
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
+    if (source.parts.size() == 1 && source.parts.front().shape.rows() == 1 && source.n_experts == 1) return upload_row(source.parts.front());
     MatrixSource ours = source;
     ours.precise = source.precise || is_small(source);
     TRY(std::unique_ptr<PackedMatrix> packed, pack(ours, team_));
@@ -65,6 +66,13 @@ class CpuDevice final : public Device {
   std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
 
  private:
+  Result<std::unique_ptr<Weight>> upload_row(const StoredMatrix& matrix) {
+    auto weight = std::make_unique<RowWeight>();
+    weight->values.resize(static_cast<size_t>(matrix.shape.back()));
+    decode_row(matrix, 0, weight->values.data());
+    weight_bytes_ += weight->values.size() * sizeof(float);
+    return std::unique_ptr<Weight>(std::move(weight));
+  }
   bool half_cache() const { return options_.precision == Precision::fast; }
   // int8 activations pay in wide matrices, where prefill is bound by arithmetic and rounding averages out. In the matrices of small
   // models they changed the best token in 3 % of positions (SmolLM2-135M) for nothing: decoding there waits for memory either way.

@@ -46,6 +46,16 @@ static INLINE void store_some(float* p, int n, F v) {
   else store_n(p, n, v);
 }
 
+static float dot_product(const float* a, const float* b, int64_t n) {
+  F even = zero(), odd = zero();
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    even = fma(load(a + i), load(b + i), even);
+    odd = fma(load(a + i + 16), load(b + i + 16), odd);
+  }
+  each16(n - i, [&](int64_t j, int c) INLINE_LAMBDA { even = fma(load_some(a + i + j, c), load_some(b + i + j, c), even); });
+  return hsum(add(even, odd));
+}
 static void rms_norm(const float* x, const float* gain, float eps, int64_t n, float* y) {
   F sum = zero();
   each16(n, [&](int64_t i, int c) INLINE_LAMBDA {

@@ -5,7 +5,10 @@ namespace cpu {
 namespace {
 
 const float* values_of(const Weight& w) { return static_cast<const VectorWeight&>(w).values.data(); }
-const PackedMatrix& matrix_of(const Weight& w) { return static_cast<const PackedMatrix&>(w); }
+const PackedMatrix& matrix_of(const Weight& w) {
+  CHECK(dynamic_cast<const PackedMatrix*>(&w));
+  return static_cast<const PackedMatrix&>(w);
+}
 
 void embed_row(const Weight& table, int64_t row, float scale, float* out) {
   int64_t cols = 0;
@@ -44,6 +47,14 @@ Inputs CpuEncoder::prepare(const Tensor& x, std::span<const PackedMatrix* const>
 }
 
 Tensor CpuEncoder::linear(const Tensor& x, const Weight& w, const Weight* bias) {
+  if (const auto* row = dynamic_cast<const RowWeight*>(&w)) {
+    const int64_t cols = std::ssize(row->values), rows = x.shape.elements() / cols;
+    const Tensor out = fresh({rows, 1});
+    record_rows(step, "linear", rows, out, {x}, [x = x.data, v = row->values.data(), b = bias ? values_of(*bias)[0] : 0.0f, cols, y = out.data](const Worker& w, int64_t r) {
+      w.at(y)[r] = w.kernels->dot(w.at(x) + r * cols, v, cols) + b;
+    });
+    return out;
+  }
   const PackedMatrix& m = matrix_of(w);
   const PackedMatrix* const all[] = {&m};
   const Inputs in = prepare(x, all);

@@ -76,12 +76,14 @@ struct GateUp {
       for (int64_t item; (item = counter.take()) < items;) one(item);
       return;
     }
-    const auto [begin, end] = w.share(items);
-    for (int64_t item = begin; item < end; item++) {
-      if (item > begin && item % chunks > 0) continue;  // where a new expert begins: its streams are known now
-      for (const PackedMatrix* m : {gate, up}) prefetch_tiles(*m, g.by_size[item / chunks], item % chunks * chunk, 1);
-    }
-    for (int64_t item = begin; item < end; item++) one(item);
+    const auto soon = [&](int64_t begin, int64_t) {
+      for (const PackedMatrix* m : {gate, up}) prefetch_tiles(*m, g.by_size[begin / chunks], begin % chunks * chunk, 1);
+    };
+    Stretches pieces(items, w.size);  // as many as experts were chosen, which is only known now
+    const auto [begin, end] = pieces.own(w);
+    for (int64_t item = begin; item < end; item++)
+      if (item == begin || item % chunks == 0) soon(item, item + 1);
+    pieces.run(w, counter, [&](int64_t first, int64_t last) { for (int64_t item = first; item < last; item++) one(item); }, soon);
   }
   void matrix(const Worker& w, const Inputs& mine, const PackedMatrix& m, int64_t expert, int64_t begin, int64_t n_tiles, const int32_t* pairs, int64_t n, float* y) const {
     const bool exact = wants_exact(m, exact_everywhere);
@@ -118,9 +120,9 @@ struct Down {
 
   void run(const Worker& w) const {
     if (decode) {
-      const auto [begin, end] = w.share(down->tiles);
-      if (begin < end) columns(w, begin, end - begin);
-      return;
+      const Grouping g = group.at(w);
+      const auto soon = [&](int64_t begin, int64_t end) { prefetch_tiles(*down, g.active[0], begin, end - begin); };
+      return Stretches(down->tiles, w.size).run(w, counter, [&](int64_t begin, int64_t end) { columns(w, begin, end - begin); }, soon);
     }
     for (int64_t begin; (begin = counter.take(chunk)) < down->tiles;) columns(w, begin, std::min(chunk, down->tiles - begin));
   }
@@ -154,7 +156,7 @@ struct Down {
   void ahead(const Worker& w) const {
     if (!decode) return;
     const Grouping g = group.at(w);
-    const auto [begin, end] = w.share(down->tiles);
+    const auto [begin, end] = Stretches(down->tiles, w.size).own(w);
     if (begin < end) prefetch_tiles(*down, g.active[0], begin, end - begin);
   }
 };

@@ -109,6 +109,7 @@ struct Kernels {
   LinearFn exact[kLinearKindCount];
   void (*quantise)(const QuantiseArgs&);
   void (*group_sums)(const float* x, int64_t cols, float* sums);
+  float (*dot)(const float* a, const float* b, int64_t n);
   void (*rms_norm)(const float* x, const float* gain, float eps, int64_t n, float* y);
   void (*gate)(const float* g, const float* u, int64_t n, Activation a, float* y);
   void (*sigmoid_gate)(const float* x, const float* g, int64_t n, float* y);

@@ -33,7 +33,7 @@ struct Linears {
   int64_t tiles;          // of all targets together
   bool exact_everywhere;
   Stretches stretches;    // for few rows
-  Counter counter;        // for many
+  Counter counter;
 
   void tile_range(const Worker& w, const Inputs& mine, const LinearTarget& t, int64_t first_tile, int64_t n_tiles, int64_t first_row, int64_t n_rows) const {
     const bool exact = wants_exact(*t.w, exact_everywhere);
@@ -61,7 +61,7 @@ struct Linears {
     const auto block = [&](int64_t begin, int64_t end, int64_t first_row, int64_t n_rows) {
       each_target(begin, end, [&](const LinearTarget& t, int64_t first, int64_t n) { tile_range(w, mine, t, first, n, first_row, n_rows); });
     };
-    if (in.rows < kDecodeRows) return stretches.run(w, [&](int64_t begin, int64_t end) { block(begin, end, 0, in.rows); });
+    if (in.rows < kDecodeRows) return stretches.run(w, counter, [&](int64_t begin, int64_t end) { block(begin, end, 0, in.rows); }, [&](int64_t begin, int64_t end) { soon(begin, end); });
     const int64_t panels = (in.rows + kPanelRows - 1) / kPanelRows;
     const int64_t chunk = std::clamp<int64_t>(tiles * panels / (4 * w.size), 1, 16), chunks = (tiles + chunk - 1) / chunk;  // at least 4 items a member
     for (int64_t item; (item = counter.take()) < panels * chunks;) {
@@ -72,6 +72,9 @@ struct Linears {
   void ahead(const Worker& w) const {
     if (in.rows >= kDecodeRows) return;
     const auto [begin, end] = stretches.own(w);
+    soon(begin, end);
+  }
+  void soon(int64_t begin, int64_t end) const {
     each_target(begin, end, [&](const LinearTarget& t, int64_t first, int64_t n) { prefetch_tiles(*t.w, 0, first, n); });
   }
 };
@@ -80,7 +83,7 @@ struct Linears {
 
 void prefetch_tiles(const PackedMatrix& m, int64_t expert, int64_t first, int64_t n) {
   const char* p = reinterpret_cast<const char*>(m.tile(expert, first));
-  const size_t bytes = std::min<size_t>(static_cast<size_t>(n) * m.tile_bytes, 8192);
+  const size_t bytes = std::min<size_t>(static_cast<size_t>(n) * m.tile_bytes, 4608);
   for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 2);
 }
 

@@ -21,7 +21,7 @@ void take_forms(Step& step, Inputs& in, std::span<const PackedMatrix* const> wei
 // Records the preparation of x for these matrices and returns where the forms will be.
 Inputs prepare_inputs(Step& step, const float* x, int64_t rows, int64_t cols, std::span<const PackedMatrix* const> weights, bool exact_everywhere);
 bool wants_exact(const PackedMatrix& w, bool exact_everywhere);
-void prefetch_tiles(const PackedMatrix& m, int64_t expert, int64_t first, int64_t n);  // the first 8 KB
+void prefetch_tiles(const PackedMatrix& m, int64_t expert, int64_t first, int64_t n);  // as far as kernels prefetch by themselves
 LinearFn kernel_of(const Kernels& k, const PackedMatrix& w, bool exact);
 
 // y = x W^T (+ bias) for up to kMaxLinears matrices that share an input.
@@ -32,18 +32,35 @@ void record_linears(Step& step, const Inputs& in, std::span<const LinearTarget> 
 constexpr int64_t kPanelRows = 128;   // rows whose quantised activations stay in the second-level cache beside a few tiles
 constexpr int64_t kDecodeRows = 8;    // below this a step is bound by reading weights: each member reads one contiguous stretch of them
 
-// Contiguous stretches of n items for the members, all but a tail that whoever is ready first takes in chunks: a member that loses its
-// core for a while must not hold up the others.
+// n items for a step that waits for memory: each member begins with a contiguous stretch of its own; the second half is handed out in
+// pieces that grow smaller, so that nobody waits long for a member that was slowed down or lost its core for a while.
 struct Stretches {
-  int64_t n = 0, tail = 0, chunk = 1;
-  Counter counter;
+  int64_t n = 0, tail = 0;
+  int members = 1;
   Stretches() = default;
-  Stretches(int64_t items, int members) : n(items), tail(items >= 32 * members ? items / 8 : 0), chunk(std::max<int64_t>(1, tail / (4 * members))) {}
+  Stretches(int64_t items, int n_members) : n(items), tail(n_members == 1 ? 0 : items - items / 2 / n_members * n_members), members(n_members) {}
   std::pair<int64_t, int64_t> own(const Worker& w) const { return w.share(n - tail); }
-  template <class F> void run(const Worker& w, F&& f) const {  // f(begin, end)
+  std::pair<int64_t, int64_t> take(const Counter& counter) const {
+    int64_t i = counter.take(), left = tail;
+    for (;;) {  // rounds of one piece a member
+      const int64_t size = left / (2 * members);
+      if (size <= 1) return {n - left + i, std::min(n - left + i + 1, n)};
+      if (i < members) return {n - left + i * size, n - left + (i + 1) * size};
+      i -= members;
+      left -= members * size;
+    }
+  }
+  // f(begin, end) for every piece; soon(begin, end) a piece earlier, to prefetch.
+  template <class F, class G> void run(const Worker& w, const Counter& counter, F&& f, G&& soon) const {
     const auto [begin, end] = own(w);
     if (begin < end) f(begin, end);
-    for (int64_t at; tail > 0 && (at = n - tail + counter.take(chunk)) < n;) f(at, std::min(at + chunk, n));
+    if (tail == 0) return;
+    for (auto piece = take(counter); piece.first < n;) {
+      const auto next = take(counter);
+      if (next.first < n) soon(next.first, next.second);
+      f(piece.first, piece.second);
+      piece = next;
+    }
   }
 };
 

@@ -109,6 +109,12 @@ class VectorWeight final : public Weight {
   std::vector<float> values;
 };
 
+// A matrix of one row, as floats: every member computes its products for itself.
+class RowWeight final : public Weight {
+ public:
+  std::vector<float> values;
+};
+
 // A table that is only looked up: borrows the mapping.
 class LookupWeight final : public Weight {
  public:
