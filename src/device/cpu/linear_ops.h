@@ -38,7 +38,9 @@ struct Stretches {
   int64_t n = 0, tail = 0;
   int members = 1;
   Stretches() = default;
-  Stretches(int64_t items, int n_members) : n(items), tail(n_members == 1 ? 0 : items - items / 2 / n_members * n_members), members(n_members) {}
+  Stretches(int64_t items, int n_members) : n(items), tail(items - items / n_members * n_members), members(n_members) {
+    if (n_members > 1 && items >= 4 * n_members) tail = items - items / 2 / n_members * n_members;
+  }
   std::pair<int64_t, int64_t> own(const Worker& w) const { return w.share(n - tail); }
   std::pair<int64_t, int64_t> take(const Counter& counter) const {
     int64_t i = counter.take(), left = tail;
@@ -56,10 +58,11 @@ struct Stretches {
     if (begin < end) f(begin, end);
     if (tail == 0) return;
     for (auto piece = take(counter); piece.first < n;) {
-      const auto next = take(counter);
-      if (next.first < n) soon(next.first, next.second);
+      const bool large = piece.second - piece.first > 1;  // near the end nobody claims what he cannot begin
+      auto next = piece;
+      if (large && (next = take(counter)).first < n) soon(next.first, next.second);
       f(piece.first, piece.second);
-      piece = next;
+      piece = large ? next : take(counter);
     }
   }
 };

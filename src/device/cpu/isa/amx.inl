@@ -15,6 +15,7 @@ namespace cpu::CALLA_AMX {
 namespace {
 constexpr int kSlice = 2048;               // inputs whose activations lie ready as tiles
 constexpr int kTokenTiles = 8, kPass = 16; // tiles of activations and of weights per pass
+constexpr int kAhead = 8, kRing = 16;      // products in flight: a tile must have reached the cache before it is read back
 constexpr int kFewRows = 4;                // at most so many are computed in vector registers
 
 // One thread's buffers.
@@ -24,7 +25,7 @@ struct Workspace {
   alignas(64) float sum[kTokenTiles][kSlice / 16][16];          // per group and row, where weights have mins
   alignas(64) int8_t w[64][64];                                 // one span of one weight tile: quads, their offset taken off
   alignas(64) float w_scale[16][16], w_min[16][16];             // per group of the span
-  alignas(64) int32_t product[4][16][16];                       // [row of activations][row of weights]
+  alignas(64) int32_t product[kRing][16][16];                   // [row of activations][row of weights]
   alignas(64) float acc[kPass][kTokenTiles * 16][16];
 };
 Workspace& workspace() {
@@ -93,31 +94,37 @@ template <int G, bool Unsigned, int At> static INLINE void multiply(Workspace& s
   tile_load<4 + At % 2>(s.x[token_tile][slice + g * G / 64][0] + g * G % 64);
   tile_load<6 + At % 2>(s.w[g * (G / 4)]);
   tile_dot<At, 4 + At % 2, 6 + At % 2, Unsigned>();
-  tile_store<At>(s.product[At]);
+  tile_store<At>(s.product[(token_tile * (kSpan / G) + g) % kRing]);
 }
-template <bool Min, int At> static INLINE void add_group(const Workspace& s, int token_tile, int g, int sum, F (&part)[16]) {
+template <bool Min> static INLINE void add_group(const Workspace& s, const int32_t (*product)[16], int token_tile, int g, int sum, F (&part)[16]) {
   const F scale = load(s.w_scale[g]), min = Min ? load(s.w_min[g]) : zero();
 #pragma GCC unroll 16
   for (int t = 0; t < 16; t++) {
-    part[t] = fma(to_float(_mm512_load_si512(s.product[At][t])), scale, part[t]);
+    part[t] = fma(to_float(_mm512_load_si512(product[t])), scale, part[t]);
     if constexpr (Min) part[t] = fma(min, set1(s.sum[token_tile][sum][t]), part[t]);
   }
 }
-// All token tiles times the unpacked span; products run three groups ahead of the scaling.
+// All token tiles times the unpacked span; products run kAhead groups ahead of the scaling.
 template <int G, bool Unsigned, bool Min> static void span_products(Workspace& s, int token_tiles, int span, float (*acc)[16]) {
   constexpr int kGroups = kSpan / G;
   const int slice = span * (kSpan / 64), first_sum = span * kGroups;
-  multiply<G, Unsigned, 0>(s, 0, slice, 0);
-  multiply<G, Unsigned, 1>(s, 0, slice, 1);
-  multiply<G, Unsigned, 2>(s, 0, slice, 2);
+  const auto start = [&]<int At>(int t, int ahead) INLINE_LAMBDA {
+    const int tile = t + ahead / kGroups;
+    if (tile < token_tiles) multiply<G, Unsigned, At>(s, tile, slice, ahead % kGroups);
+  };
+  for (int u = 0; u < kAhead; u += 4) {
+    start.template operator()<0>(0, u);
+    start.template operator()<1>(0, u + 1);
+    start.template operator()<2>(0, u + 2);
+    start.template operator()<3>(0, u + 3);
+  }
   for (int t = 0; t < token_tiles; t++) {
     F part[16];
 #pragma GCC unroll 16
     for (F& f : part) f = zero();
     const auto step = [&]<int At>(int g) INLINE_LAMBDA {
-      const int ahead = g + 3, tile = t + (ahead >= kGroups ? 1 : 0);
-      if (tile < token_tiles) multiply<G, Unsigned, (At + 3) % 4>(s, tile, slice, ahead % kGroups);
-      add_group<Min, At>(s, t, g, first_sum + g, part);
+      start.template operator()<At>(t, g + kAhead);
+      add_group<Min>(s, s.product[(t * kGroups + g) % kRing], t, g, first_sum + g, part);
     };
     for (int g = 0; g < kGroups; g += 4) {
       step.template operator()<0>(g);
