@@ -83,6 +83,10 @@ class Encoder {
   virtual void rope(Tensor& heads, const Batch& b, const Rope& rope) = 0;                              // in place on [rows, n_heads, head_dim]; dims beyond the table pass
   virtual void append(StateRef s, const Tensor& k, const Tensor& v, const Batch& b) = 0;               // writes this step's keys and values
   virtual Tensor attention(const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) = 0;  // [rows, n_heads, key_dim] -> [rows, n_heads, value_dim]
+  virtual Tensor append_attention(const Tensor& k, const Tensor& v, const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) {  // both of the above
+    append(s, k, v, b);
+    return attention(q, s, b, o);
+  }
   virtual Tensor gate(const Tensor& g, const Tensor& u, Activation a) = 0;                             // act(g) * u
   virtual Tensor sigmoid_gate(const Tensor& x, const Tensor& g) = 0;                                   // x * sigmoid(g)
   virtual Tensor add(const Tensor& a, const Tensor& b) = 0;
@@ -106,9 +110,11 @@ class Encoder {
 
 // ---- a device -----------------------------------------------------------------------------------------------------------
 
+enum class KvType : uint8_t { half, int8 };       // keys and values of fast precision; int8: a scale per token and kv head
 enum class Precision : uint8_t { fast, exact };  // exact: stored weights, float32 activations and caches, end to end
 struct DeviceOptions {
   Precision precision = Precision::fast;
+  KvType kv = KvType::half;
   int threads = 0;          // 0: physical cores
   std::string isa;          // "", "scalar", "avx2", "avx512", "amx", "neon"
   bool pin = false;

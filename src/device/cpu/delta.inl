@@ -1,6 +1,17 @@
 // delta: the gated delta rule and its causal convolution, row after row, so that every way of cutting a prompt gives the same bits;
 // included by every ISA file inside its namespace. Lanes run along the value dimension: no horizontal sums.
 
+static INLINE float dot_rows(const float* a, const float* b, int32_t n) {
+  F even = zero(), odd = zero();
+  int32_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    even = fma(load(a + i), load(b + i), even);
+    odd = fma(load(a + i + 16), load(b + i + 16), odd);
+  }
+  for (; i < n; i += 16) even = fma(load_some(a + i, n - i < 16 ? n - i : 16), load_some(b + i, n - i < 16 ? n - i : 16), even);
+  return hsum(add(even, odd));
+}
+
 // q and k are l2-normalised (eps inside the root, spec 1.5 step 4), q also scaled by key_dim^-0.5.
 static INLINE void normalise_key(const float* x, int32_t n, float factor, float* out) {
   const float inverse = factor / std::sqrt(dot_rows(x, x, n) + 1e-6f);

@@ -90,6 +90,12 @@ Tensor CpuEncoder::attention(const Tensor& q, StateRef s, const Batch& b, const 
   return out;
 }
 
+Tensor CpuEncoder::append_attention(const Tensor& k, const Tensor& v, const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) {
+  const Tensor out = fresh({q.shape[0], q.shape[1], state_.spec(s).value_dim});
+  record_append_attention(step, state_, s, k, v, q, b, o, out.data);
+  return out;
+}
+
 Tensor CpuEncoder::gate(const Tensor& g, const Tensor& u, Activation a) {
   const Tensor out = fresh(g.shape);
   record_span(step, g.shape.elements(), [g = g.data, u = u.data, a, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->gate(g + i, u + i, n, a, y + i); });

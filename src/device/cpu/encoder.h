@@ -24,6 +24,7 @@ class CpuEncoder final : public Encoder {
   void rope(Tensor& heads, const Batch& b, const Rope& rope) override;
   void append(StateRef s, const Tensor& k, const Tensor& v, const Batch& b) override;
   Tensor attention(const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) override;
+  Tensor append_attention(const Tensor& k, const Tensor& v, const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) override;
   Tensor gate(const Tensor& g, const Tensor& u, Activation a) override;
   Tensor sigmoid_gate(const Tensor& x, const Tensor& g) override;
   Tensor add(const Tensor& a, const Tensor& b) override;

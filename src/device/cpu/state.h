@@ -10,8 +10,8 @@ namespace cpu {
 class State {
  public:
   ~State();
-  Status allocate(std::span<const StateSpec> layers, StatePlan plan, bool half);
-  static size_t page_bytes(std::span<const StateSpec> layers, int page_tokens, bool half);
+  Status allocate(std::span<const StateSpec> layers, StatePlan plan, CacheType type);
+  static size_t page_bytes(std::span<const StateSpec> layers, int page_tokens, CacheType type);
   static size_t slot_bytes(std::span<const StateSpec> layers);
   const StateSpec& spec(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].spec; }
   CacheView cache(StateRef s) const;
@@ -22,13 +22,13 @@ class State {
   void clear_slot(int32_t slot);
 
  private:
-  struct Layer { StateSpec spec; std::byte* keys = nullptr; std::byte* values = nullptr; float* slots = nullptr; };
+  struct Layer { StateSpec spec; std::byte *keys = nullptr, *values = nullptr, *scales = nullptr; float* slots = nullptr; };
   std::byte* map(size_t bytes);
   void release();
   std::vector<Layer> layers_;
   std::vector<std::pair<void*, size_t>> mappings_;
   StatePlan plan_;
-  bool half_ = false;
+  CacheType type_ = CacheType::half;
 };
 
 }  // namespace cpu

@@ -1,75 +1,10 @@
-// state_ops: one item of work is (sequence, head, run of rows); the order of arithmetic inside a row never depends on the cut.
+// state_ops: recorded convolution and delta rule; the order of arithmetic inside a row never depends on how the work is cut.
 #include "device/cpu/state_ops.h"
 
 #include <algorithm>
 
 namespace cpu {
 namespace {
-
-const SequenceRows& sequence_of(std::span<const SequenceRows> sequences, int64_t row) {
-  size_t i = 0;
-  while (row >= sequences[i].first_row + sequences[i].n_rows) i++;
-  return sequences[i];
-}
-
-struct Append {
-  CacheView cache;
-  const float *k, *v;
-  std::span<const SequenceRows> sequences;
-  int64_t rows;
-  void run(const Worker& w) const {
-    const auto [begin, end] = w.share(rows);
-    const int64_t nk = int64_t{cache.n_kv_heads} * cache.key_dim, nv = int64_t{cache.n_kv_heads} * cache.value_dim;
-    const int64_t width = cache.half ? 2 : 4;
-    for (int64_t r = begin; r < end; r++) {
-      const SequenceRows& s = sequence_of(sequences, r);
-      const int64_t index = s.past + (r - s.first_row);
-      const int64_t at = int64_t{s.pages[index / cache.page_tokens]} * cache.page_tokens + index % cache.page_tokens;
-      w.kernels->store_cache(k + r * nk, nk, static_cast<std::byte*>(cache.keys) + at * nk * width, cache.half);
-      w.kernels->store_cache(v + r * nv, nv, static_cast<std::byte*>(cache.values) + at * nv * width, cache.half);
-    }
-  }
-};
-
-struct Attend {
-  CacheView cache;
-  const float* q;
-  float* out;
-  std::span<const SequenceRows> sequences;
-  AttentionOptions options;
-  int32_t n_heads, heads_per_kv, rows_per_item;
-  int64_t items;
-  Counter counter;
-  void run(const Worker& w) const {
-    for (int64_t item; (item = counter.take()) < items;) one(w, item);
-  }
-  void one(const Worker& w, int64_t item) const {
-    const int32_t head = static_cast<int32_t>(item % cache.n_kv_heads);
-    int64_t block = item / cache.n_kv_heads;
-    size_t i = 0;
-    for (int64_t blocks; block >= (blocks = (sequences[i].n_rows + rows_per_item - 1) / rows_per_item); i++) block -= blocks;
-    const SequenceRows& s = sequences[i];
-    const int32_t first = static_cast<int32_t>(block) * rows_per_item;
-    AttentionArgs a;
-    a.cache = &cache;
-    a.pages = s.pages;
-    a.kv_head = head;
-    a.q_row_stride = int64_t{n_heads} * cache.key_dim;
-    a.out_row_stride = int64_t{n_heads} * cache.value_dim;
-    const int64_t row = s.first_row + first;
-    a.q = q + row * a.q_row_stride + int64_t{head} * heads_per_kv * cache.key_dim;
-    a.out = out + row * a.out_row_stride + int64_t{head} * heads_per_kv * cache.value_dim;
-    a.n_rows = std::min(rows_per_item, s.n_rows - first);
-    a.heads = heads_per_kv;
-    a.index = s.past + first;
-    a.length = s.past + s.n_rows;
-    a.scale = options.scale;
-    a.window = options.window;
-    a.causal = options.causal;
-    a.scratch = w.scratch;
-    w.kernels->attention(a);
-  }
-};
 
 struct Convolve {
   const State* state;
@@ -129,25 +64,6 @@ struct DeltaRule {
 };
 
 }  // namespace
-
-void record_append(Step& step, const State& state, StateRef s, const Tensor& k, const Tensor& v, const Batch& b) {
-  const int64_t rows = static_cast<int64_t>(b.ids.size());
-  step.push(Append{state.cache(s), k.data, v.data, b.sequences, rows}, k.shape.elements() < kSerialFloats);
-}
-
-void record_attention(Step& step, const State& state, StateRef s, const Tensor& q, const Batch& b, const AttentionOptions& o, float* out) {
-  Attend op{};
-  op.cache = state.cache(s);
-  op.q = q.data;
-  op.out = out;
-  op.sequences = b.sequences;
-  op.options = o;
-  op.n_heads = static_cast<int32_t>(q.shape[1]);
-  op.heads_per_kv = op.n_heads / op.cache.n_kv_heads;
-  op.rows_per_item = std::max(1, 64 / op.heads_per_kv);
-  for (const SequenceRows& rows : b.sequences) op.items += int64_t{(rows.n_rows + op.rows_per_item - 1) / op.rows_per_item} * op.cache.n_kv_heads;
-  step.push(op, false);
-}
 
 void record_conv(Step& step, const State& state, StateRef s, const Tensor& x, const float* taps, int kernel, const Batch& b, float* out) {
   Convolve op{};
