@@ -105,14 +105,14 @@ void delta(const IsaEntry& isa, double peak, int threads, int rows) {
   spec.kind = StateSpec::Kind::recurrent;
   spec.conv_channels = kWidth, spec.conv_kernel = 4, spec.n_heads = kHeads, spec.head_key_dim = kDim, spec.head_value_dim = kDim;
   bench.allocate(spec, {0, 32, 1}, false);
-  std::vector<float> qkv = noise(int64_t{rows} * kWidth), gates = noise(int64_t{rows} * kHeads), heads = noise(kHeads), out(static_cast<size_t>(rows) * kHeads * kDim);
+  std::vector<float> qkv = noise(int64_t{rows} * kWidth), gates = noise(int64_t{rows} * kHeads), heads = noise(kHeads), out(static_cast<size_t>(rows) * kHeads * kDim), taps = noise(4 * kWidth);
   for (float& x : heads) x = -0.1f;
   const SequenceRows sequence[] = {{0, rows, 0, nullptr, 0}};
   const std::vector<TokenId> ids(static_cast<size_t>(rows));
   const double t = bench.best(*isa.kernels, [&] {
-    record_delta(bench.step, bench.state, {0}, {qkv.data(), gates.data(), gates.data(), heads.data(), heads.data()}, {kKeyHeads, kHeads, kDim, kDim, false}, Batch{ids, {}, sequence, {}}, out.data());
+    record_delta_block(bench.step, bench.state, {0}, {qkv.data(), qkv.data(), gates.data(), gates.data(), taps.data(), heads.data(), heads.data(), qkv.data(), 1e-6f}, {kKeyHeads, kHeads, kDim, kDim, false}, Batch{ids, {}, sequence, {}}, out.data());
   });
-  const double gflops = 8.0 * rows * kHeads * kDim * kDim / t * 1e-9;  // decay, read, write, query
+  const double gflops = 6.0 * rows * kHeads * kDim * kDim / t * 1e-9;  // read, write, query
   std::printf("%-7s delta rows %4d: %9.1f us, %6.2f us a row, %7.1f GFLOP/s %5.1f %% of peak\n", isa.name, rows, t * 1e6, t * 1e6 / rows, gflops, gflops / peak / threads * 100);
   std::fflush(stdout);
 }

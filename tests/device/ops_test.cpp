@@ -1,4 +1,4 @@
-// ops: attention, delta rule, convolution, norms and gates of every ISA against plain double-precision twins.
+// ops: delta rule, convolution, norms and gates of every ISA against plain double-precision twins.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -44,75 +44,6 @@ TEST(Elementwise, EqualsDouble) {
       for (float v : a) square += double{v} * v;
       k.rms_norm(a.data(), b.data(), 1e-6f, m, y.data());
       expect("rms", [&](double x, double g) { return x / std::sqrt(square / static_cast<double>(n) + 1e-6) * g; }, 2e-6);
-    }
-  }
-}
-
-struct Cache {
-  static constexpr int kPage = 16, kKv = 2;
-  int dk, dv, length;
-  std::vector<float> keys, values;
-  std::vector<int32_t> pages;
-  Cache(int dk_, int dv_, int length_) : dk(dk_), dv(dv_), length(length_) {
-    const int n = (length + kPage - 1) / kPage;
-    keys = noise(static_cast<size_t>(n * kPage * kKv * dk), 5);
-    values = noise(static_cast<size_t>(n * kPage * kKv * dv), 6);
-    for (int i = 0; i < n; i++) pages.push_back((i * 7 + 3) % n);
-    if (n % 7 == 0) for (int i = 0; i < n; i++) pages[static_cast<size_t>(i)] = i;
-  }
-  CacheView view() { return {keys.data(), values.data(), false, kPage, kKv, dk, dv}; }
-  const float* at(const std::vector<float>& from, int index, int head, int dim) const {
-    return &from[static_cast<size_t>(((pages[static_cast<size_t>(index / kPage)] * kPage + index % kPage) * kKv + head) * dim)];
-  }
-};
-
-TEST(Attention, EqualsSoftmaxInDoubleAndDoesNotDependOnTheCut) {
-  for (const auto& [dk, dv, length, window] : {std::tuple{64, 64, 150, 0}, {48, 32, 130, 16}, {256, 256, 70, 0}, {32, 32, 5, 3}}) {
-    Cache cache(dk, dv, length);
-    const CacheView view = cache.view();
-    constexpr int kHeads = 3, kRows = 5;
-    const std::vector<float> q = noise(static_cast<size_t>(kRows * kHeads * dk), 8);
-    std::vector<float> scratch(static_cast<size_t>(attention_scratch_floats(dk, dv)));
-    for (const IsaEntry& isa : runnable()) {
-      std::vector<float> out(static_cast<size_t>(kRows * kHeads * dv)), single(static_cast<size_t>(kHeads * dv));
-      AttentionArgs a;
-      a.cache = &view;
-      a.pages = cache.pages.data();
-      a.kv_head = 1;
-      a.q = q.data();
-      a.out = out.data();
-      a.q_row_stride = kHeads * dk;
-      a.out_row_stride = kHeads * dv;
-      a.n_rows = kRows;
-      a.heads = kHeads;
-      a.index = length - kRows;
-      a.length = length;
-      a.scale = 0.25f;
-      a.window = window;
-      a.scratch = scratch.data();
-      isa.kernels->attention(a);
-      for (int row = 0; row < kRows; row++) {
-        const int last = length - kRows + row, from = window > 0 ? std::max(0, last + 1 - window) : 0;
-        for (int h = 0; h < kHeads; h++) {
-          std::vector<double> weights, want(static_cast<size_t>(dv));
-          double total = 0;
-          for (int i = from; i <= last; i++) {
-            double dot = 0;
-            for (int d = 0; d < dk; d++) dot += double{q[static_cast<size_t>((row * kHeads + h) * dk + d)]} * cache.at(cache.keys, i, 1, dk)[d];
-            weights.push_back(std::exp(dot * 0.25));
-            total += weights.back();
-          }
-          for (int i = from; i <= last; i++)
-            for (int d = 0; d < dv; d++) want[static_cast<size_t>(d)] += weights[static_cast<size_t>(i - from)] / total * cache.at(cache.values, i, 1, dv)[d];
-          for (int d = 0; d < dv; d++) ASSERT_NEAR(out[static_cast<size_t>((row * kHeads + h) * dv + d)], want[static_cast<size_t>(d)], 2e-5) << isa.name << " row " << row;
-        }
-      }
-      a.n_rows = 1;
-      a.index = length - 1;
-      a.q = q.data() + (kRows - 1) * kHeads * dk;
-      a.out = single.data();
-      isa.kernels->attention(a);
-      for (size_t i = 0; i < single.size(); i++) ASSERT_EQ(single[i], out[static_cast<size_t>((kRows - 1) * kHeads * dv) + i]) << isa.name;
     }
   }
 }

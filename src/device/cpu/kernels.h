@@ -96,22 +96,24 @@ inline int64_t attention_scratch_floats(int key_dim, int value_dim) {
   return kAttentionQueries * (k + kAttentionBlock + 2 * v + 5) + 16 * (k * kAttentionBlock / 16 + 16) + kAttentionBlock * v + 256;
 }
 
-// The delta rule of one value head over the rows of one sequence.
+// The delta rule of one slice of one value head's columns over the rows of one sequence. A slice of the state is
+// [key_dim][kDeltaColumns] and the scale of all of it, padded to 16 floats; unused columns are zero.
+constexpr int kDeltaColumns = 32;
+inline int64_t delta_slices(int value_dim) { return (value_dim + kDeltaColumns - 1) / kDeltaColumns; }
+inline int64_t delta_slice_floats(int key_dim) { return int64_t{key_dim} * kDeltaColumns + 16; }
 struct DeltaArgs {
-  const float* q = nullptr; const float* k = nullptr; const float* v = nullptr;  // first row, raw conv outputs of this head
-  int64_t row_stride = 0;                                // of the conv output
-  const float* a = nullptr; const float* b = nullptr;    // this head's a and b, stride n_value_heads
-  int64_t ab_stride = 0;
-  float neg_exp_a = 0, dt_bias = 0;
-  int32_t n_rows = 0, key_dim = 0, value_dim = 0;
-  float* state = nullptr;                                // [key_dim, value_dim]
-  float* out = nullptr;
-  int64_t out_stride = 0;
-  float* scratch = nullptr;                              // 2 * key_dim floats
+  const float* q = nullptr; const float* k = nullptr; int64_t key_stride = 0;   // from unit_keys, and their dot product
+  const float* kq = nullptr; int64_t kq_stride = 0;
+  const float* gates = nullptr; int64_t gate_stride = 0;                        // decay, beta
+  const float* v = nullptr; int64_t v_stride = 0;                               // this slice's first column
+  float* out = nullptr; int64_t out_stride = 0;
+  float* state = nullptr;
+  int32_t n_rows = 0, key_dim = 0, columns = 0;
 };
 
 struct ConvArgs {  // channels [first, first + count) over the rows of one sequence
-  const float* x = nullptr; float* out = nullptr; int64_t row_stride = 0;
+  const float* x = nullptr; int64_t row_stride = 0;
+  float* out = nullptr; int64_t out_stride = 0;  // of the first of these channels
   const float* taps = nullptr;       // [kernel][channels]: transposed, so that lanes are channels
   float* state = nullptr;            // [kernel - 1][channels], oldest first
   int64_t channels = 0, first = 0, count = 0;
@@ -134,6 +136,7 @@ struct Kernels {
   void (*store_cache)(const CacheView& c, int64_t at, const float* k, const float* v);  // one token of one kv head into row `at`
   void (*attention)(const AttentionArgs&);
   void (*merge_attention)(const AttentionArgs&, int n, int64_t stride);  // n partials, `stride` floats apart, become `out`
+  float (*unit_keys)(float* q, float* k, int32_t n);
   void (*delta)(const DeltaArgs&);
   void (*conv)(const ConvArgs&);
 };

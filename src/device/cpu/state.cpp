@@ -19,7 +19,7 @@ size_t scale_page(const StateSpec& s, int page_tokens, CacheType type) {  // of 
 }
 size_t conv_floats(const StateSpec& s) { return static_cast<size_t>(s.conv_kernel > 0 ? s.conv_kernel - 1 : 0) * static_cast<size_t>(s.conv_channels); }
 size_t slot_floats(const StateSpec& s) {
-  return conv_floats(s) + static_cast<size_t>(s.n_heads) * static_cast<size_t>(s.head_key_dim) * static_cast<size_t>(s.head_value_dim);
+  return conv_floats(s) + static_cast<size_t>(s.n_heads * delta_slices(s.head_value_dim) * delta_slice_floats(s.head_key_dim));
 }
 
 }  // namespace

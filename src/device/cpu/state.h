@@ -16,7 +16,7 @@ class State {
   const StateSpec& spec(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].spec; }
   CacheView cache(StateRef s) const;
   float* conv_rows(StateRef s, int32_t slot) const;  // [kernel - 1, channels]
-  float* delta(StateRef s, int32_t slot) const;      // [heads, key_dim, value_dim]
+  float* delta(StateRef s, int32_t slot) const;      // [heads, delta_slices, delta_slice_floats]
   void copy_page(int32_t from, int32_t to);
   void copy_slot(int32_t from, int32_t to);
   void clear_slot(int32_t slot);

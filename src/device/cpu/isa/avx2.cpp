@@ -12,7 +12,7 @@
 namespace cpu::avx2 {
 namespace {
 constexpr int kWideTokens = 4, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = 4608;
-constexpr int kDots = 4, kTileQueries = 6, kTileVectors = 1;
+constexpr int kDots = 4, kTileQueries = 6, kTileVectors = 1, kDeltaVectors = 1;
 struct F { __m256 a, b; };
 struct I { __m256i a, b; };
 struct B { __m256i a, b; };

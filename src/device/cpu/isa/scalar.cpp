@@ -4,7 +4,7 @@
 namespace cpu::scalar {
 namespace {
 constexpr int kWideTokens = 1, kWideExactTokens = 1, kSignedBias = 0, kPrefetchBytes = 0;  // blocks of rows would gain nothing here
-constexpr int kDots = 1, kTileQueries = 1, kTileVectors = 1;
+constexpr int kDots = 1, kTileQueries = 1, kTileVectors = 1, kDeltaVectors = 1;
 struct F { float v[16]; };
 struct I { int32_t v[16]; };
 struct B { uint8_t v[64]; };

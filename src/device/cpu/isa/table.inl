@@ -3,5 +3,5 @@ static constexpr Kernels make_table(const char* name) {
   return Kernels{name,
                  {CALLA_LINEAR_KINDS(CALLA_INTEGER)},
                  {CALLA_LINEAR_KINDS(CALLA_EXACT)},
-                 quantise, group_sums, rms_norm, gate, sigmoid_gate, add_rows, add_scaled, scale_rows, softcap, store_cache, attention, merge_attention, delta, conv};
+                 quantise, group_sums, rms_norm, gate, sigmoid_gate, add_rows, add_scaled, scale_rows, softcap, store_cache, attention, merge_attention, unit_keys, delta, conv};
 }
