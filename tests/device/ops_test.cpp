@@ -1,4 +1,4 @@
-// ops: delta rule, convolution, norms and gates of every ISA against plain double-precision twins.
+// ops: norms and gates of every ISA against plain double-precision twins.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -46,55 +46,6 @@ TEST(Elementwise, EqualsDouble) {
       expect("rms", [&](double x, double g) { return x / std::sqrt(square / static_cast<double>(n) + 1e-6) * g; }, 2e-6);
     }
   }
-}
-
-TEST(DeltaRule, EqualsTheRecurrenceInDouble) {
-  for (const auto& [dk, dv] : {std::pair{32, 32}, {128, 128}, {17, 20}}) {
-    constexpr int kRows = 9;
-    const int width = 2 * dk + dv;
-    const std::vector<float> x = noise(static_cast<size_t>(kRows * width), 1), a = noise(kRows, 2), b = noise(kRows, 3);
-    for (const IsaEntry& isa : runnable()) {
-      std::vector<float> state = noise(static_cast<size_t>(dk * dv), 4), out(static_cast<size_t>(kRows * dv)), scratch(static_cast<size_t>(2 * dk + 32));
-      std::vector<double> s(state.begin(), state.end());
-      isa.kernels->delta({x.data(), x.data() + dk, x.data() + 2 * dk, width, a.data(), b.data(), 1, -0.7f, 0.3f, kRows, dk, dv, state.data(), out.data(), dv, scratch.data()});
-      for (int t = 0; t < kRows; t++) {
-        const float *q = &x[static_cast<size_t>(t * width)], *k = q + dk, *v = k + dk;
-        double nq = 0, nk = 0;
-        for (int i = 0; i < dk; i++) nq += double{q[i]} * q[i], nk += double{k[i]} * k[i];
-        nq = 1 / std::sqrt(nq + 1e-6) / std::sqrt(dk);
-        nk = 1 / std::sqrt(nk + 1e-6);
-        const double decay = std::exp(-0.7 * std::log1p(std::exp(double{a[static_cast<size_t>(t)]} + 0.3))), beta = sigmoid(b[static_cast<size_t>(t)]);
-        for (double& v2 : s) v2 *= decay;
-        for (int j = 0; j < dv; j++) {
-          double m = 0, o = 0;
-          for (int i = 0; i < dk; i++) m += s[static_cast<size_t>(i * dv + j)] * k[i] * nk;
-          const double d = (v[j] - m) * beta;
-          for (int i = 0; i < dk; i++) s[static_cast<size_t>(i * dv + j)] += k[i] * nk * d;
-          for (int i = 0; i < dk; i++) o += s[static_cast<size_t>(i * dv + j)] * q[i] * nq;
-          ASSERT_NEAR(out[static_cast<size_t>(t * dv + j)], o, 2e-5) << isa.name << " token " << t;
-        }
-      }
-      for (size_t i = 0; i < s.size(); i++) ASSERT_NEAR(state[i], s[i], 5e-5) << isa.name;
-    }
-  }
-}
-
-TEST(Convolution, KeepsItsHistoryForAnyCut) {
-  constexpr int kChannels = 37, kRows = 9, kKernel = 4;
-  const std::vector<float> x = noise(kChannels * kRows, 1), taps = noise(kChannels * kKernel, 2);
-  for (const IsaEntry& isa : runnable())
-    for (const int cut : {1, 2, 4, 9}) {
-      std::vector<float> state(kChannels * (kKernel - 1)), out(kChannels * kRows);
-      for (int row = 0; row < kRows; row += cut)
-        isa.kernels->conv({x.data() + row * kChannels, out.data() + row * kChannels, kChannels, taps.data(), state.data(), kChannels, 0, kChannels, std::min(cut, kRows - row), kKernel});
-      for (int row = 0; row < kRows; row++)
-        for (int c = 0; c < kChannels; c++) {
-          double sum = 0;
-          for (int j = 0; j < kKernel; j++)
-            if (row - 3 + j >= 0) sum += double{taps[static_cast<size_t>(j * kChannels + c)]} * x[static_cast<size_t>((row - 3 + j) * kChannels + c)];
-          ASSERT_NEAR(out[static_cast<size_t>(row * kChannels + c)], sum * sigmoid(sum), 1e-5) << isa.name << " cut " << cut << " row " << row;
-        }
-    }
 }
 
 }  // namespace

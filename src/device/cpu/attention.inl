@@ -15,6 +15,13 @@ template <CacheType T> static INLINE F load_elements(const uint8_t* p, int n) {
   else if constexpr (T == CacheType::half) return load_f16(p);
   else return load_s8(p);
 }
+// step(0), ..., step(N - 1), so that arrays indexed by the argument stay in registers.
+template <int N, class Step> static INLINE void unrolled(Step&& step) {
+  [&]<int... I>(std::integer_sequence<int, I...>) INLINE_LAMBDA { (step(I), ...); }(std::make_integer_sequence<int, N>{});
+}
+static INLINE void prefetch_row(const uint8_t* p, int64_t bytes) {
+  for (int64_t line = 0; line < bytes; line += 64) prefetch(p + line);
+}
 static INLINE int sixteenths(int32_t n) { return (n + 15) / 16; }
 static INLINE int lanes_left(int32_t n, int i) { return n - 16 * i < 16 ? n - 16 * i : 16; }
 
@@ -43,7 +50,7 @@ struct AttentionWork {
 };
 
 // Scores -> weights of one query; lo and hi bound what it sees of this block. Returns the factor for its accumulator.
-static INLINE float soften(float* scores, int32_t lo, int32_t hi, float& peak, float& sum) {
+static float soften(float* scores, int32_t lo, int32_t hi, float& peak, float& sum) {
   const float down = -std::numeric_limits<float>::infinity();
   if (lo >= hi) {
     std::memset(scores, 0, sizeof(float) * kAttentionBlock);
@@ -91,8 +98,7 @@ template <CacheType T, int N> static INLINE void score_few(const AttentionWork& 
     for (int j = 0; j < whole; j++) step(j, 16);
     if (whole < w.key_vectors) step(whole, lanes_left(dim, whole));
     if (first == 0)
-      for (int c = 0; c < K; c++)  // this block's values are next
-        for (int32_t line = 0; line < w.a->cache->value_dim * kWidth<T>; line += 64) prefetch(b.values[i + c < hi ? i + c : hi - 1] + line);
+      for (int c = 0; c < K; c++) prefetch_row(b.values[i + c < hi ? i + c : hi - 1], w.a->cache->value_bytes());  // they are next
     float dots[kDots];
     hsums<kDots>(acc, dots);
     for (int m = 0; m < N; m++)
@@ -144,45 +150,45 @@ template <class Group> static INLINE void each_group(int n, Group&& f) {
 
 // Sum t of a dot product takes every 16th product from kLane[t]; in this order hsum's tree is a binary counter.
 constexpr int kLane[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
-static INLINE int64_t sum_stride(int key_vectors) { return key_vectors * kAttentionBlock + 16; }  // floats; odd in cache lines: no two share a set
+// Transposed keys: [tiles of keys][16 sums][key_vectors][kTileKeys] floats, sums an odd number of cache lines apart: no two share a set.
+constexpr int kTileKeys = 16 * kTileVectors;
+static INLINE int64_t sum_stride(int key_vectors) { return key_vectors * kTileKeys + 16; }
 
-template <CacheType T> static INLINE void load_block(const AttentionWork& w, const KeyBlock& b, int lo, int hi) {
+template <CacheType T> static void load_block(const AttentionWork& w, const KeyBlock& b, int lo, int hi) {
   const int32_t dk = w.a->cache->key_dim, dv = w.a->cache->value_dim;
   for (int i = lo / 16 * 16; i < hi; i += 16)
     for (int j = 0; j < w.key_vectors; j++) {
       F x[16];
       for (int r = 0; r < 16; r++) x[r] = i + r >= lo && i + r < hi ? load_elements<T>(b.keys[i + r] + j * 16 * kWidth<T>, lanes_left(dk, j)) : zero();
       transpose(x);
-      for (int t = 0; t < 16; t++) store(w.keys + t * sum_stride(w.key_vectors) + j * kAttentionBlock + i, x[kLane[t]]);
+      for (int t = 0; t < 16; t++) store(w.keys + (i / kTileKeys * 16 + t) * sum_stride(w.key_vectors) + j * kTileKeys + i % kTileKeys, x[kLane[t]]);
     }
   for (int i = lo; i < hi; i++)
     for (int j = 0; j < w.value_vectors; j++) store(w.values + (i * w.value_vectors + j) * 16, load_elements<T>(b.values[i] + j * 16 * kWidth<T>, lanes_left(dv, j)));
 }
 
-static INLINE void score_tile(const AttentionWork& w, int first, int i) {
+static void score_tile(const AttentionWork& w, int first, int i) {
   constexpr int Q = kTileQueries, V = kTileVectors;
   const float* q = w.q + int64_t{first} * w.key_vectors * 16;
-  F acc[Q * V], waiting[4][Q * V];
+  alignas(64) float waiting[4][Q * V * 16];
   for (int t = 0; t < 16; t++) {
-    const float* k = w.keys + t * sum_stride(w.key_vectors) + i;
-    for (F& x : acc) x = zero();
-    for (int j = 0; j < w.key_vectors; j++, q += Q, k += kAttentionBlock) {
+    const float* k = w.keys + (i / kTileKeys * 16 + t) * sum_stride(w.key_vectors);
+    F acc[Q * V];
+    unrolled<Q * V>([&](int m) INLINE_LAMBDA { acc[m] = zero(); });
+    for (int j = 0; j < w.key_vectors; j++, q += Q, k += kTileKeys) {
       F x[V];
       for (int v = 0; v < V; v++) x[v] = load(k + v * 16);
-      for (int m = 0; m < Q; m++)
-        for (int v = 0; v < V; v++) acc[m * V + v] = fma(set1(q[m]), x[v], acc[m * V + v]);
+      unrolled<Q * V>([&](int m) INLINE_LAMBDA { acc[m] = fma(set1(q[m / V]), x[m % V], acc[m]); });
     }
-    int level = 0;
+    float(*level)[Q * V * 16] = waiting;
     for (int carry = t; carry & 1; carry >>= 1, level++)
-      for (int m = 0; m < Q * V; m++) acc[m] = add(waiting[level][m], acc[m]);
-    if (t < 15)
-      for (int m = 0; m < Q * V; m++) waiting[level][m] = acc[m];
+      unrolled<Q * V>([&](int m) INLINE_LAMBDA { acc[m] = add(load(*level + m * 16), acc[m]); });
+    if (t < 15) unrolled<Q * V>([&](int m) INLINE_LAMBDA { store(*level + m * 16, acc[m]); });
+    else unrolled<Q * V>([&](int m) INLINE_LAMBDA { store(w.scores + (first + m / V) * kAttentionBlock + i + m % V * 16, acc[m]); });
   }
-  for (int m = 0; m < Q; m++)
-    for (int v = 0; v < V; v++) store(w.scores + (first + m) * kAttentionBlock + i + v * 16, acc[m * V + v]);
 }
 
-template <int V> static INLINE void value_tile(const AttentionWork& w, int first, int j, int lo, int hi) {
+template <int V> static void value_tile(const AttentionWork& w, int first, int j, int lo, int hi) {
   constexpr int Q = kTileQueries;
   const int width = w.value_vectors * 16;
   float* at = w.part.acc + int64_t{first} * width + j * 16;
@@ -202,7 +208,7 @@ template <int V> static INLINE void value_tile(const AttentionWork& w, int first
 
 // ---- one block, one split, all splits ------------------------------------------------------------------------------------------
 
-static INLINE void find_block(const AttentionArgs& a, int32_t block, int lo, int hi, KeyBlock& b) {
+static void find_block(const AttentionArgs& a, int32_t block, int lo, int hi, KeyBlock& b) {
   const CacheView& c = *a.cache;
   for (int i = lo; i < hi; i++) {
     const int64_t at = c.at(a.pages, block + i, a.kv_head);
@@ -213,15 +219,15 @@ static INLINE void find_block(const AttentionArgs& a, int32_t block, int lo, int
 }
 
 template <CacheType T> static INLINE void attend_block(const AttentionWork& w, const KeyBlock& b, int32_t block, int lo, int hi, bool many) {
+  const CacheView& c = *w.a->cache;
   if (many) {
     load_block<T>(w, b, lo, hi);
-    for (int first = 0; first < w.n; first += kTileQueries) {
-      for (int i = first * kAttentionBlock / w.padded; i < (first + kTileQueries) * kAttentionBlock / w.padded; i++) {
-        for (int64_t line = 0; line < w.a->cache->key_bytes(); line += 64) prefetch(w.next().keys[i] + line);
-        for (int64_t line = 0; line < w.a->cache->value_bytes(); line += 64) prefetch(w.next().values[i] + line);
+    for (int i = lo / kTileKeys * kTileKeys; i < hi; i += kTileKeys)
+      for (int first = 0; first < w.n; first += kTileQueries) {
+        const int row = i + first * kTileKeys / w.padded, end = i + (first + kTileQueries) * kTileKeys / w.padded;
+        for (int r = row; r < end; r++) prefetch_row(w.next().keys[r], c.key_bytes()), prefetch_row(w.next().values[r], c.value_bytes());
+        score_tile(w, first, i);
       }
-      for (int i = lo / (16 * kTileVectors) * (16 * kTileVectors); i < hi; i += 16 * kTileVectors) score_tile(w, first, i);
-    }
     if constexpr (T == CacheType::int8)
       for (int m = 0; m < w.n; m++)
         for (int i = lo; i < hi; i++) w.scores[m * kAttentionBlock + i] *= b.key_scale[i];
@@ -301,7 +307,7 @@ static void attend(const AttentionArgs& a, int first, int n) {
   w.scores = take(int64_t{w.padded} * kAttentionBlock);
   w.keep = take(w.padded);
   for (Softmax* s : {&w.part, &w.total}) s->acc = take(w.padded * width), s->peak = take(w.padded), s->sum = take(w.padded);
-  w.keys = take(16 * sum_stride(w.key_vectors));
+  w.keys = take(kAttentionBlock / kTileKeys * 16 * sum_stride(w.key_vectors));
   w.values = take(kAttentionBlock * width);
 
   std::memset(w.q, 0, sizeof(float) * static_cast<size_t>(w.padded * key_width));

@@ -30,17 +30,20 @@ static INLINE void delta_pass(float* state, int32_t key_dim, const float* k_befo
   for (int v = 0; v < V; v++) sums[0][v] = sums[1][v] = sums[2][v] = sums[3][v] = zero();
   const auto step = [&](int32_t i, F* sk, F* sq) INLINE_LAMBDA {
     float* at = state + int64_t{i} * kDeltaColumns;
+    F before, with_k, with_q;  // loaded ahead of the stores, which could be to the same memory for all the compiler knows
+    if constexpr (Write) before = set1(k_before[i]);
+    if constexpr (Read) with_k = set1(k[i]), with_q = set1(q[i]);
     for (int v = 0; v < V; v++) {
       F s = load(at + v * 16);
-      if constexpr (Write) s = fma(d[v], set1(k_before[i]), s);
+      if constexpr (Write) s = fma(d[v], before, s);
       if constexpr (Shrink) {
         s = mul(s, set1(factor));
         s = zero_below(s, abs(s), set1(kNoise));
       }
       if constexpr (Write || Shrink) store(at + v * 16, s);
       if constexpr (Read) {
-        sk[v] = fma(s, set1(k[i]), sk[v]);
-        sq[v] = fma(s, set1(q[i]), sq[v]);
+        sk[v] = fma(s, with_k, sk[v]);
+        sq[v] = fma(s, with_q, sq[v]);
       }
     }
   };

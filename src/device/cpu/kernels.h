@@ -93,7 +93,7 @@ constexpr int64_t round16(int64_t n) { return (n + 15) / 16 * 16; }
 inline int64_t partial_floats(int value_dim) { return round16(value_dim) + 16; }  // acc, then peak and sum
 inline int64_t attention_scratch_floats(int key_dim, int value_dim) {
   const int64_t k = round16(key_dim), v = round16(value_dim);
-  return kAttentionQueries * (k + kAttentionBlock + 2 * v + 5) + 16 * (k * kAttentionBlock / 16 + 16) + kAttentionBlock * v + 256;
+  return kAttentionQueries * (k + kAttentionBlock + 2 * v + 5) + k * kAttentionBlock + 4 * 16 * 16 + kAttentionBlock * v + 256;
 }
 
 // The delta rule of one slice of one value head's columns over the rows of one sequence. A slice of the state is
