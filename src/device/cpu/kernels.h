@@ -88,7 +88,7 @@ struct AttentionArgs {
   float* scratch = nullptr;          // attention_scratch_floats()
 };
 // Keys per softmax block and per split; queries per pass over the keys; up to how many of them keys are not transposed for.
-constexpr int kAttentionBlock = 64, kAttentionSplit = 512, kAttentionQueries = 96, kFewQueries = 16;
+constexpr int kAttentionBlock = 64, kAttentionSplit = 512, kAttentionQueries = 96, kFewQueries = 32;
 constexpr int64_t round16(int64_t n) { return (n + 15) / 16 * 16; }
 inline int64_t partial_floats(int value_dim) { return round16(value_dim) + 16; }  // acc, then peak and sum
 inline int64_t attention_scratch_floats(int key_dim, int value_dim) {
