@@ -29,7 +29,7 @@ struct StateSpec {
   enum class Kind : uint8_t { none, paged_kv, recurrent } kind = Kind::none;
   int32_t n_kv_heads = 0, key_dim = 0, value_dim = 0;          // paged_kv: per token n_kv_heads * (key_dim + value_dim)
   int32_t conv_channels = 0, conv_kernel = 0;                  // recurrent: the last conv_kernel - 1 pre-convolution rows
-  int32_t n_heads = 0, head_key_dim = 0, head_value_dim = 0;   // recurrent: per value head a float32 [head_key_dim, head_value_dim]
+  int32_t n_heads = 0, head_key_dim = 0, head_value_dim = 0;   // recurrent: per value head float32, [head_key_dim, head_value_dim] numbers
 };
 struct StateRef { int32_t layer = 0; };  // names one layer's state
 
@@ -69,6 +69,10 @@ struct DeltaDims {
   int32_t n_key_heads = 0, n_value_heads = 0, key_dim = 0, value_dim = 0;
   bool tiled = false;        // value head h reads key head h % n_key_heads (GGUF) instead of h / (n_value_heads / n_key_heads)
 };
+struct DeltaWeights {  // neg_exp_a = -exp(A_log)
+  const Weight *taps, *neg_exp_a, *dt_bias, *norm;  // [kernel, channels], [Hv], [Hv], [Dv]
+  float eps = 0;                                    // of the norm
+};
 
 // ---- the language of models ---------------------------------------------------------------------------------------------
 
@@ -83,6 +87,10 @@ class Encoder {
   virtual void rope(Tensor& heads, const Batch& b, const Rope& rope) = 0;                              // in place on [rows, n_heads, head_dim]; dims beyond the table pass
   virtual void append(StateRef s, const Tensor& k, const Tensor& v, const Batch& b) = 0;               // writes this step's keys and values
   virtual Tensor attention(const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) = 0;  // [rows, n_heads, key_dim] -> [rows, n_heads, value_dim]
+  virtual Tensor append_attention(const Tensor& k, const Tensor& v, const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) {  // both of the above
+    append(s, k, v, b);
+    return attention(q, s, b, o);
+  }
   virtual Tensor gate(const Tensor& g, const Tensor& u, Activation a) = 0;                             // act(g) * u
   virtual Tensor sigmoid_gate(const Tensor& x, const Tensor& g) = 0;                                   // x * sigmoid(g)
   virtual Tensor add(const Tensor& a, const Tensor& b) = 0;
@@ -98,17 +106,18 @@ class Encoder {
   virtual Routes route(const Tensor& scores, int top_k, bool renormalise) = 0;                         // softmax over all experts, then top-k; ties: lower index first
   // sum over the chosen experts of weight * down(act(gate x) * up x)
   virtual Tensor experts(const Tensor& x, const Routes& r, const Weight& gate, const Weight& up, const Weight& down, Activation a) = 0;
-  virtual Tensor causal_conv(const Tensor& x, const Weight& taps, StateRef s, const Batch& b) = 0;     // depthwise, then SiLU; taps [kernel, channels]; updates the state
-  // Gated delta rule (spec 1.5 steps 3-7) on conv output qkv [rows, 2*Hk*Dk + Hv*Dv], a and b [rows, Hv]; neg_exp_a = -exp(A_log) and dt_bias [Hv]. -> [rows, Hv, Dv]
-  virtual Tensor delta_rule(const Tensor& qkv, const Tensor& a, const Tensor& b, const Weight& neg_exp_a, const Weight& dt_bias, const DeltaDims& d,
-                            StateRef s, const Batch& batch) = 0;
+  // Gated delta rule (spec 1.5 steps 2-8): qkv [rows, 2*Hk*Dk + Hv*Dv] goes through a causal depthwise convolution and SiLU, then the
+  // recurrence with decay from a and strength from b [rows, Hv]; its result is normed per head, gated by silu(z) -> [rows, Hv*Dv]. Updates the state.
+  virtual Tensor gated_delta(const Tensor& qkv, const Tensor& z, const Tensor& a, const Tensor& b, const DeltaWeights& w, const DeltaDims& d, StateRef s, const Batch& batch) = 0;
 };
 
 // ---- a device -----------------------------------------------------------------------------------------------------------
 
+enum class KvType : uint8_t { half, int8 };       // keys and values of fast precision; int8: a scale per token and kv head
 enum class Precision : uint8_t { fast, exact };  // exact: stored weights, float32 activations and caches, end to end
 struct DeviceOptions {
   Precision precision = Precision::fast;
+  KvType kv = KvType::half;
   int threads = 0;          // 0: physical cores
   std::string isa;          // "", "scalar", "avx2", "avx512", "amx", "neon"
   bool pin = false;

@@ -73,8 +73,7 @@ class FakeEncoder final : public Encoder {
   Tensor rows(const Tensor&, std::span<const int32_t>) override { return {}; }
   Routes route(const Tensor&, int, bool) override { return {}; }
   Tensor experts(const Tensor&, const Routes&, const Weight&, const Weight&, const Weight&, Activation) override { return {}; }
-  Tensor causal_conv(const Tensor&, const Weight&, StateRef, const Batch&) override { return {}; }
-  Tensor delta_rule(const Tensor&, const Tensor&, const Tensor&, const Weight&, const Weight&, const DeltaDims&, StateRef, const Batch&) override { return {}; }
+  Tensor gated_delta(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const DeltaWeights&, const DeltaDims&, StateRef, const Batch&) override { return {}; }
   Batch batch;  // what finish() will run
   float* arena = nullptr;
 };

@@ -47,9 +47,9 @@ class CpuDevice final : public Device {
 
   Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
     resize_scratch(state_scratch_floats(layers));
-    return state_.allocate(layers, plan, half_cache());
+    return state_.allocate(layers, plan, cache_type());
   }
-  size_t page_bytes(std::span<const StateSpec> layers, int page_tokens) const override { return State::page_bytes(layers, page_tokens, half_cache()); }
+  size_t page_bytes(std::span<const StateSpec> layers, int page_tokens) const override { return State::page_bytes(layers, page_tokens, cache_type()); }
   size_t slot_bytes(std::span<const StateSpec> layers) const override { return State::slot_bytes(layers); }
   void copy_page(int32_t from, int32_t to) override { state_.copy_page(from, to); }
   void copy_slot(int32_t from, int32_t to) override { state_.copy_slot(from, to); }
@@ -73,7 +73,9 @@ class CpuDevice final : public Device {
     weight_bytes_ += weight->values.size() * sizeof(float);
     return std::unique_ptr<Weight>(std::move(weight));
   }
-  bool half_cache() const { return options_.precision == Precision::fast; }
+  CacheType cache_type() const {
+    return options_.precision == Precision::exact ? CacheType::f32 : options_.kv == KvType::int8 ? CacheType::int8 : CacheType::half;
+  }
   // int8 activations pay in wide matrices, where prefill is bound by arithmetic and rounding averages out. In the matrices of small
   // models they changed the best token in 3 % of positions (SmolLM2-135M) for nothing: decoding there waits for memory either way.
   static bool is_small(const MatrixSource& source) {

@@ -102,12 +102,3 @@ static void softcap(const float* x, float cap, int64_t n, float* y) {
   const F up = set1(cap), down = set1(1.0f / cap);
   each16(n, [&](int64_t i, int c) INLINE_LAMBDA { store_some(y + i, c, mul(up, tanh_lanes(mul(load_some(x + i, c), down)))); });
 }
-static void store_cache(const float* x, int64_t n, void* to, bool half) {
-  each16(n, [&](int64_t i, int c) INLINE_LAMBDA {
-    const F v = load_some(x + i, c);
-    if (!half) return store_some(static_cast<float*>(to) + i, c, v);
-    uint16_t halves[16];
-    store_f16(halves, min(max(v, set1(-65504.0f)), set1(65504.0f)));  // saturate: an infinite key would poison every later token
-    std::memcpy(static_cast<uint16_t*>(to) + i, halves, static_cast<size_t>(c) * 2);
-  });
-}

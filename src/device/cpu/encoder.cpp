@@ -118,6 +118,12 @@ Tensor CpuEncoder::attention(const Tensor& q, StateRef s, const Batch& b, const 
   return out;
 }
 
+Tensor CpuEncoder::append_attention(const Tensor& k, const Tensor& v, const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) {
+  const Tensor out = fresh_shared({q.shape[0], q.shape[1], state_.spec(s).value_dim});
+  record_append_attention(step, state_, s, k, v, q, b, o, out.data);
+  return out;
+}
+
 Tensor CpuEncoder::gate(const Tensor& g, const Tensor& u, Activation a) {
   const Tensor out = fresh(g.shape);
   record_span(step, "gate", out, {g, u}, [g = g.data, u = u.data, a, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->gate(w.at(g) + i, w.at(u) + i, n, a, w.at(y) + i); });
@@ -209,17 +215,10 @@ Tensor CpuEncoder::experts(const Tensor& x, const Routes& r, const Weight& gate,
   return out;
 }
 
-Tensor CpuEncoder::causal_conv(const Tensor& x, const Weight& taps, StateRef s, const Batch& b) {
-  const Tensor out = fresh_shared(x.shape);
-  const StateSpec& spec = state_.spec(s);
-  record_conv(step, state_, s, x, values_of(taps), spec.conv_kernel, b, out.data);
-  return out;
-}
-
-Tensor CpuEncoder::delta_rule(const Tensor& qkv, const Tensor& a, const Tensor& b, const Weight& neg_exp_a, const Weight& dt_bias, const DeltaDims& d, StateRef s,
-                              const Batch& batch) {
-  const Tensor out = fresh_shared({qkv.shape.rows(), d.n_value_heads, d.value_dim});
-  record_delta(step, state_, s, {qkv.data, a.data, b.data, values_of(neg_exp_a), values_of(dt_bias)}, d, batch, out.data);
+Tensor CpuEncoder::gated_delta(const Tensor& qkv, const Tensor& z, const Tensor& a, const Tensor& b, const DeltaWeights& w, const DeltaDims& d, StateRef s, const Batch& batch) {
+  const Tensor out = fresh_shared({qkv.shape.rows(), int64_t{d.n_value_heads} * d.value_dim});
+  const DeltaInputs in{qkv.data, z.data, a.data, b.data, values_of(*w.taps), values_of(*w.neg_exp_a), values_of(*w.dt_bias), values_of(*w.norm), w.eps};
+  record_delta_block(step, state_, s, in, d, batch, out.data);
   return out;
 }
 

@@ -25,6 +25,7 @@ class CpuEncoder final : public Encoder {
   void rope(Tensor& heads, const Batch& b, const Rope& rope) override;
   void append(StateRef s, const Tensor& k, const Tensor& v, const Batch& b) override;
   Tensor attention(const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) override;
+  Tensor append_attention(const Tensor& k, const Tensor& v, const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) override;
   Tensor gate(const Tensor& g, const Tensor& u, Activation a) override;
   Tensor sigmoid_gate(const Tensor& x, const Tensor& g) override;
   Tensor add(const Tensor& a, const Tensor& b) override;
@@ -36,9 +37,7 @@ class CpuEncoder final : public Encoder {
   Tensor carry(const Tensor& x) override;
   Routes route(const Tensor& scores, int top_k, bool renormalise) override;
   Tensor experts(const Tensor& x, const Routes& r, const Weight& gate, const Weight& up, const Weight& down, Activation a) override;
-  Tensor causal_conv(const Tensor& x, const Weight& taps, StateRef s, const Batch& b) override;
-  Tensor delta_rule(const Tensor& qkv, const Tensor& a, const Tensor& b, const Weight& neg_exp_a, const Weight& dt_bias, const DeltaDims& d, StateRef s,
-                    const Batch& batch) override;
+  Tensor gated_delta(const Tensor& qkv, const Tensor& z, const Tensor& a, const Tensor& b, const DeltaWeights& w, const DeltaDims& d, StateRef s, const Batch& batch) override;
 
  private:
   Tensor fresh(const Shape& shape) { return {step.take<float>(shape.elements()), shape}; }

@@ -52,12 +52,22 @@ inline int64_t sums_per_row(int64_t cols) { return (cols + 15) / 16 + (cols + 31
 // Quantises one row of x. sum is per kernel group of the variant (16, 32 or 64 inputs); so are scale and isum, but scale is per 256 inputs in wide forms.
 struct QuantiseArgs { const float* x; int64_t cols; Variant variant; int8_t* q; float* scale; int32_t* isum; float* sum; };
 
-// Keys and values of one layer: [pages, page_tokens, n_kv_heads, dim], float32 or half.
+// Keys and values of one layer: [pages, n_kv_heads, page_tokens, dim], so that a head's keys are one run of memory per page.
+enum class CacheType : uint8_t { f32, half, int8 };
 struct CacheView {
   void* keys = nullptr;
   void* values = nullptr;
-  bool half = false;
+  float* key_scales = nullptr;    // int8: what a code is worth, one per row of keys
+  float* value_scales = nullptr;
+  CacheType type = CacheType::f32;
   int32_t page_tokens = 0, n_kv_heads = 0, key_dim = 0, value_dim = 0;
+  static int64_t width(CacheType t) { return t == CacheType::f32 ? 4 : t == CacheType::half ? 2 : 1; }
+  int64_t key_bytes() const { return key_dim * width(type); }
+  int64_t value_bytes() const { return value_dim * width(type); }
+  // Row of the token with this index.
+  int64_t at(const int32_t* pages, int32_t index, int32_t head) const {
+    return (int64_t{pages[index / page_tokens]} * n_kv_heads + head) * page_tokens + index % page_tokens;
+  }
 };
 // Attention of queries that share one key/value head: q and out rows are heads [n][dim] at the given strides.
 struct AttentionArgs {
@@ -66,36 +76,44 @@ struct AttentionArgs {
   int32_t kv_head = 0;
   const float* q = nullptr;          // first query head of the first row
   float* out = nullptr;
+  float* partial = nullptr;          // [queries][partial_floats]: where a split's result goes instead of `out`
   int64_t q_row_stride = 0, out_row_stride = 0;
   int32_t n_rows = 0, heads = 0;     // heads per kv head; rows are consecutive indices from `index`
   int32_t index = 0;                 // index of the first row in its sequence
   int32_t length = 0;                // keys present (for non-causal attention)
+  int32_t first_key = 0, last_key = INT32_MAX;  // only keys of [first_key, last_key), multiples of kAttentionSplit
   float scale = 1;
   int32_t window = 0;
   bool causal = true;
   float* scratch = nullptr;          // attention_scratch_floats()
 };
-constexpr int kAttentionRows = 8, kAttentionBlock = 64;   // queries per pass, keys per softmax block
+// Keys per softmax block and per split; queries per pass over the keys; up to how many of them keys are not transposed for.
+constexpr int kAttentionBlock = 64, kAttentionSplit = 512, kAttentionQueries = 96, kFewQueries = 32;
+constexpr int64_t round16(int64_t n) { return (n + 15) / 16 * 16; }
+inline int64_t partial_floats(int value_dim) { return round16(value_dim) + 16; }  // acc, then peak and sum
 inline int64_t attention_scratch_floats(int key_dim, int value_dim) {
-  return int64_t{kAttentionRows} * (kAttentionBlock + 2 + value_dim) + int64_t{kAttentionBlock} * (key_dim + value_dim) + 64;
+  const int64_t k = round16(key_dim), v = round16(value_dim);
+  return kAttentionQueries * (k + kAttentionBlock + 2 * v + 5) + k * kAttentionBlock + 4 * 16 * 16 + kAttentionBlock * v + 256;
 }
 
-// The delta rule of one value head over the rows of one sequence.
+// The delta rule of one slice of one value head's columns over the rows of one sequence. A slice of the state is
+// [key_dim][kDeltaColumns] and the scale of all of it, padded to 16 floats; unused columns are zero.
+constexpr int kDeltaColumns = 32;
+inline int64_t delta_slices(int value_dim) { return (value_dim + kDeltaColumns - 1) / kDeltaColumns; }
+inline int64_t delta_slice_floats(int key_dim) { return int64_t{key_dim} * kDeltaColumns + 16; }
 struct DeltaArgs {
-  const float* q = nullptr; const float* k = nullptr; const float* v = nullptr;  // first row, raw conv outputs of this head
-  int64_t row_stride = 0;                                // of the conv output
-  const float* a = nullptr; const float* b = nullptr;    // this head's a and b, stride n_value_heads
-  int64_t ab_stride = 0;
-  float neg_exp_a = 0, dt_bias = 0;
-  int32_t n_rows = 0, key_dim = 0, value_dim = 0;
-  float* state = nullptr;                                // [key_dim, value_dim]
-  float* out = nullptr;
-  int64_t out_stride = 0;
-  float* scratch = nullptr;                              // 2 * key_dim floats
+  const float* q = nullptr; const float* k = nullptr; int64_t key_stride = 0;   // from unit_keys, and their dot product
+  const float* kq = nullptr; int64_t kq_stride = 0;
+  const float* gates = nullptr; int64_t gate_stride = 0;                        // decay, beta
+  const float* v = nullptr; int64_t v_stride = 0;                               // this slice's first column
+  float* out = nullptr; int64_t out_stride = 0;
+  float* state = nullptr;
+  int32_t n_rows = 0, key_dim = 0, columns = 0;
 };
 
 struct ConvArgs {  // channels [first, first + count) over the rows of one sequence
-  const float* x = nullptr; float* out = nullptr; int64_t row_stride = 0;
+  const float* x = nullptr; int64_t row_stride = 0;
+  float* out = nullptr; int64_t out_stride = 0;  // of the first of these channels
   const float* taps = nullptr;       // [kernel][channels]: transposed, so that lanes are channels
   float* state = nullptr;            // [kernel - 1][channels], oldest first
   int64_t channels = 0, first = 0, count = 0;
@@ -118,8 +136,10 @@ struct Kernels {
   float (*exponentials)(const float* x, int64_t n, float* y);  // y = e^(x - max x); returns their sum
   void (*scale)(const float* x, float s, int64_t n, float* y);
   void (*softcap)(const float* x, float cap, int64_t n, float* y);
-  void (*store_cache)(const float* x, int64_t n, void* to, bool half);
+  void (*store_cache)(const CacheView& c, int64_t at, const float* k, const float* v);  // one token of one kv head into row `at`
   void (*attention)(const AttentionArgs&);
+  void (*merge_attention)(const AttentionArgs&, int n, int64_t stride);  // n partials, `stride` floats apart, become `out`
+  float (*unit_keys)(float* q, float* k, int32_t n);
   void (*delta)(const DeltaArgs&);
   void (*conv)(const ConvArgs&);
 };

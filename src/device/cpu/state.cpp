@@ -7,15 +7,19 @@
 namespace cpu {
 namespace {
 
-size_t key_page(const StateSpec& s, int page_tokens, bool half) {
-  return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads) * static_cast<size_t>(s.key_dim) * (half ? 2 : 4);
+size_t rows_per_page(const StateSpec& s, int page_tokens) { return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads); }
+size_t key_page(const StateSpec& s, int page_tokens, CacheType type) {
+  return rows_per_page(s, page_tokens) * static_cast<size_t>(s.key_dim * CacheView::width(type));
 }
-size_t value_page(const StateSpec& s, int page_tokens, bool half) {
-  return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads) * static_cast<size_t>(s.value_dim) * (half ? 2 : 4);
+size_t value_page(const StateSpec& s, int page_tokens, CacheType type) {
+  return rows_per_page(s, page_tokens) * static_cast<size_t>(s.value_dim * CacheView::width(type));
+}
+size_t scale_page(const StateSpec& s, int page_tokens, CacheType type) {  // of the keys; as many again for the values
+  return type == CacheType::int8 ? rows_per_page(s, page_tokens) * sizeof(float) : 0;
 }
 size_t conv_floats(const StateSpec& s) { return static_cast<size_t>(s.conv_kernel > 0 ? s.conv_kernel - 1 : 0) * static_cast<size_t>(s.conv_channels); }
 size_t slot_floats(const StateSpec& s) {
-  return conv_floats(s) + static_cast<size_t>(s.n_heads) * static_cast<size_t>(s.head_key_dim) * static_cast<size_t>(s.head_value_dim);
+  return conv_floats(s) + static_cast<size_t>(s.n_heads * delta_slices(s.head_value_dim) * delta_slice_floats(s.head_key_dim));
 }
 
 }  // namespace
@@ -36,10 +40,10 @@ std::byte* State::map(size_t bytes) {
   return static_cast<std::byte*>(p);
 }
 
-Status State::allocate(std::span<const StateSpec> layers, StatePlan plan, bool half) {
+Status State::allocate(std::span<const StateSpec> layers, StatePlan plan, CacheType type) {
   release();
   plan_ = plan;
-  half_ = half;
+  type_ = type;
   for (const StateSpec& spec : layers) {
     Layer layer;
     layer.spec = spec;
@@ -52,8 +56,9 @@ Status State::allocate(std::span<const StateSpec> layers, StatePlan plan, bool h
       return p;
     };
     if (spec.kind == StateSpec::Kind::paged_kv) {
-      layer.keys = take(static_cast<size_t>(plan.n_pages) * key_page(spec, plan.page_tokens, half));
-      layer.values = take(static_cast<size_t>(plan.n_pages) * value_page(spec, plan.page_tokens, half));
+      layer.keys = take(static_cast<size_t>(plan.n_pages) * key_page(spec, plan.page_tokens, type));
+      layer.values = take(static_cast<size_t>(plan.n_pages) * value_page(spec, plan.page_tokens, type));
+      layer.scales = take(static_cast<size_t>(plan.n_pages) * scale_page(spec, plan.page_tokens, type) * 2);
     } else if (spec.kind == StateSpec::Kind::recurrent) {
       layer.slots = reinterpret_cast<float*>(take(static_cast<size_t>(plan.n_slots) * slot_floats(spec) * 4));
     }
@@ -66,10 +71,10 @@ Status State::allocate(std::span<const StateSpec> layers, StatePlan plan, bool h
   return ok_status();
 }
 
-size_t State::page_bytes(std::span<const StateSpec> layers, int page_tokens, bool half) {
+size_t State::page_bytes(std::span<const StateSpec> layers, int page_tokens, CacheType type) {
   size_t bytes = 0;
   for (const StateSpec& s : layers)
-    if (s.kind == StateSpec::Kind::paged_kv) bytes += key_page(s, page_tokens, half) + value_page(s, page_tokens, half);
+    if (s.kind == StateSpec::Kind::paged_kv) bytes += key_page(s, page_tokens, type) + value_page(s, page_tokens, type) + 2 * scale_page(s, page_tokens, type);
   return bytes;
 }
 size_t State::slot_bytes(std::span<const StateSpec> layers) {
@@ -81,7 +86,9 @@ size_t State::slot_bytes(std::span<const StateSpec> layers) {
 
 CacheView State::cache(StateRef s) const {
   const Layer& l = layers_[static_cast<size_t>(s.layer)];
-  return {l.keys, l.values, half_, plan_.page_tokens, l.spec.n_kv_heads, l.spec.key_dim, l.spec.value_dim};
+  float* scales = reinterpret_cast<float*>(l.scales);  // of all keys, then of all values
+  float* value_scales = scales ? scales + static_cast<size_t>(plan_.n_pages) * rows_per_page(l.spec, plan_.page_tokens) : nullptr;
+  return {l.keys, l.values, scales, value_scales, type_, plan_.page_tokens, l.spec.n_kv_heads, l.spec.key_dim, l.spec.value_dim};
 }
 float* State::conv_rows(StateRef s, int32_t slot) const {
   const Layer& l = layers_[static_cast<size_t>(s.layer)];
@@ -92,9 +99,14 @@ float* State::delta(StateRef s, int32_t slot) const { return conv_rows(s, slot) 
 void State::copy_page(int32_t from, int32_t to) {
   for (const Layer& l : layers_) {
     if (l.spec.kind != StateSpec::Kind::paged_kv) continue;
-    const size_t k = key_page(l.spec, plan_.page_tokens, half_), v = value_page(l.spec, plan_.page_tokens, half_);
-    std::memcpy(l.keys + static_cast<size_t>(to) * k, l.keys + static_cast<size_t>(from) * k, k);
-    std::memcpy(l.values + static_cast<size_t>(to) * v, l.values + static_cast<size_t>(from) * v, v);
+    const auto copy = [&](std::byte* base, size_t page) {
+      if (page > 0) std::memcpy(base + static_cast<size_t>(to) * page, base + static_cast<size_t>(from) * page, page);
+    };
+    const size_t scales = scale_page(l.spec, plan_.page_tokens, type_);
+    copy(l.keys, key_page(l.spec, plan_.page_tokens, type_));
+    copy(l.values, value_page(l.spec, plan_.page_tokens, type_));
+    copy(l.scales, scales);
+    copy(l.scales + static_cast<size_t>(plan_.n_pages) * scales, scales);
   }
 }
 void State::copy_slot(int32_t from, int32_t to) {

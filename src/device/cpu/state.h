@@ -10,25 +10,25 @@ namespace cpu {
 class State {
  public:
   ~State();
-  Status allocate(std::span<const StateSpec> layers, StatePlan plan, bool half);
-  static size_t page_bytes(std::span<const StateSpec> layers, int page_tokens, bool half);
+  Status allocate(std::span<const StateSpec> layers, StatePlan plan, CacheType type);
+  static size_t page_bytes(std::span<const StateSpec> layers, int page_tokens, CacheType type);
   static size_t slot_bytes(std::span<const StateSpec> layers);
   const StateSpec& spec(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].spec; }
   CacheView cache(StateRef s) const;
   float* conv_rows(StateRef s, int32_t slot) const;  // [kernel - 1, channels]
-  float* delta(StateRef s, int32_t slot) const;      // [heads, key_dim, value_dim]
+  float* delta(StateRef s, int32_t slot) const;      // [heads, delta_slices, delta_slice_floats]
   void copy_page(int32_t from, int32_t to);
   void copy_slot(int32_t from, int32_t to);
   void clear_slot(int32_t slot);
 
  private:
-  struct Layer { StateSpec spec; std::byte* keys = nullptr; std::byte* values = nullptr; float* slots = nullptr; };
+  struct Layer { StateSpec spec; std::byte *keys = nullptr, *values = nullptr, *scales = nullptr; float* slots = nullptr; };
   std::byte* map(size_t bytes);
   void release();
   std::vector<Layer> layers_;
   std::vector<std::pair<void*, size_t>> mappings_;
   StatePlan plan_;
-  bool half_ = false;
+  CacheType type_ = CacheType::half;
 };
 
 }  // namespace cpu

@@ -84,8 +84,7 @@ Tensor attend(Encoder& e, const Attention& a, const Tensor& x, const Batch& b) {
   if (a.k_norm) k = e.rms_norm(k, a.k_norm.get(), a.eps);
   e.rope(q, b, *a.rope);
   e.rope(k, b, *a.rope);
-  e.append(a.state, k, v, b);
-  Tensor y = e.reshape(e.attention(q, a.state, b, a.options), {rows, int64_t{a.n_heads} * a.head_dim});
+  Tensor y = e.reshape(e.append_attention(k, v, q, a.state, b, a.options), {rows, int64_t{a.n_heads} * a.head_dim});
   if (a.output_gate) y = e.sigmoid_gate(y, g);
   return e.linear(y, *a.wo, a.o_bias.get());
 }

@@ -65,11 +65,8 @@ Tensor delta(Encoder& e, const DeltaRule& d, const Tensor& x, const Batch& batch
   const Weight* const w[] = {d.qkv.get(), d.z.get(), d.b.get(), d.a.get()};
   Tensor in[4];
   e.linears(x, w, in);
-  const Tensor qkv = e.causal_conv(in[0], *d.taps, d.state, batch);
-  const Tensor o = e.delta_rule(qkv, in[3], in[2], *d.neg_exp_a, *d.dt_bias, d.dims, d.state, batch);  // [rows, heads, value_dim]
-  const Tensor z = e.reshape(in[1], o.shape);
-  const Tensor y = e.gate(z, e.rms_norm(o, d.norm.get(), d.eps), Activation::silu);  // norm first, then the gate
-  return e.linear(e.reshape(y, {x.shape[0], o.shape[1] * o.shape[2]}), *d.out);
+  const DeltaWeights weights{d.taps.get(), d.neg_exp_a.get(), d.dt_bias.get(), d.norm.get(), d.eps};
+  return e.linear(e.gated_delta(in[0], in[1], in[3], in[2], weights, d.dims, d.state, batch), *d.out);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 namespace cpu::avx2 {
 namespace {
 constexpr int kWideTokens = 4, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = 4608;
+constexpr int kDots = 4, kTileQueries = 6, kTileVectors = 1, kDeltaVectors = 1;
 struct F { __m256 a, b; };
 struct I { __m256i a, b; };
 struct B { __m256i a, b; };
@@ -124,6 +125,7 @@ template <int At, bool Signed> INLINE __m256 code8(__m256i w) {
 }
 template <int At, bool Signed> INLINE F code_to_float(B w) { return {code8<At, Signed>(w.a), code8<At, Signed>(w.b)}; }
 
+#include "device/cpu/isa/plain.inl"
 #include "device/cpu/linear.inl"
 #include "device/cpu/elementwise.inl"
 #include "device/cpu/attention.inl"

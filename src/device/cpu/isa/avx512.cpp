@@ -12,6 +12,7 @@
 namespace cpu::avx512 {
 namespace {
 constexpr int kWideTokens = 16, kWideExactTokens = 8, kSignedBias = 128, kPrefetchBytes = 4608;
+constexpr int kDots = 16, kTileQueries = 12, kTileVectors = 2, kDeltaVectors = 2;
 #include "device/cpu/isa/avx512.inl"
 #include "device/cpu/linear.inl"
 #include "device/cpu/elementwise.inl"

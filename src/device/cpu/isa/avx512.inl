@@ -42,6 +42,35 @@ INLINE float hsum(F x) {
   h = _mm_add_ps(h, _mm_movehl_ps(h, h));
   return _mm_cvtss_f32(_mm_add_ss(h, _mm_movehdup_ps(h)));
 }
+// One level of hsum's tree for two vectors at once, or two levels down in 128-bit lanes.
+INLINE F add_halves(F x, F y) { return add(_mm512_shuffle_f32x4(x, y, 0x44), _mm512_shuffle_f32x4(x, y, 0xee)); }
+INLINE F add_quarters(F x, F y) { return add(_mm512_shuffle_f32x4(x, y, 0x88), _mm512_shuffle_f32x4(x, y, 0xdd)); }
+INLINE F add_pairs(F x, F y) { return add(_mm512_shuffle_ps(x, y, 0x44), _mm512_shuffle_ps(x, y, 0xee)); }
+INLINE F add_singles(F x, F y) { return add(_mm512_shuffle_ps(x, y, 0x88), _mm512_shuffle_ps(x, y, 0xdd)); }
+// to[i] = hsum(x[i]) of N vectors.
+template <int N> INLINE void hsums(const F* x, float* to) {
+  static_assert(N == 16);
+  F z[4];  // lane k of z[m] is what x[4k + m] has come to
+  for (int m = 0; m < 4; m++) z[m] = add_quarters(add_halves(x[m], x[4 + m]), add_halves(x[8 + m], x[12 + m]));
+  _mm512_storeu_ps(to, add_singles(add_pairs(z[0], z[1]), add_pairs(z[2], z[3])));
+}
+// x[i][j] becomes x[j][i].
+INLINE void transpose(F* x) {
+  F t[16], u[16];
+  for (int i = 0; i < 16; i += 2) t[i] = _mm512_unpacklo_ps(x[i], x[i + 1]), t[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+  const auto pair = [&](F a, F b, bool high) INLINE_LAMBDA {
+    const __m512d c = _mm512_castps_pd(a), d = _mm512_castps_pd(b);
+    return _mm512_castpd_ps(high ? _mm512_unpackhi_pd(c, d) : _mm512_unpacklo_pd(c, d));
+  };
+  for (int i = 0; i < 16; i += 4)  // lane k of u[i + c]: column 4k + c of rows i to i + 3
+    for (int c = 0; c < 4; c++) u[i + c] = pair(t[i + c / 2], t[i + 2 + c / 2], c & 1);
+  for (int c = 0; c < 4; c++) {
+    const F a = _mm512_shuffle_f32x4(u[c], u[4 + c], 0x88), b = _mm512_shuffle_f32x4(u[8 + c], u[12 + c], 0x88);
+    const F d = _mm512_shuffle_f32x4(u[c], u[4 + c], 0xdd), e = _mm512_shuffle_f32x4(u[8 + c], u[12 + c], 0xdd);
+    x[c] = _mm512_shuffle_f32x4(a, b, 0x88), x[8 + c] = _mm512_shuffle_f32x4(a, b, 0xdd);
+    x[4 + c] = _mm512_shuffle_f32x4(d, e, 0x88), x[12 + c] = _mm512_shuffle_f32x4(d, e, 0xdd);
+  }
+}
 INLINE float hmax(F x) { return _mm512_reduce_max_ps(x); }
 INLINE I set1_i(int32_t x) { return _mm512_set1_epi32(x); }
 INLINE I add_i(I x, I y) { return _mm512_add_epi32(x, y); }

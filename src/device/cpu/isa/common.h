@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include "core/half.h"
 #include "device/cpu/kernels.h"
 

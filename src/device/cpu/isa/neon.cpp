@@ -13,6 +13,7 @@
 namespace cpu::neon {
 namespace {
 constexpr int kWideTokens = 4, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = 4608;
+constexpr int kDots = 4, kTileQueries = 6, kTileVectors = 1, kDeltaVectors = 1;
 struct F { float32x4_t v[4]; };
 struct I { int32x4_t v[4]; };
 struct B { uint8x16_t v[4]; };
@@ -101,6 +102,7 @@ template <int At, bool Signed> INLINE F code_to_float(B w) {
 }
 #undef EACH
 
+#include "device/cpu/isa/plain.inl"
 #include "device/cpu/linear.inl"
 #include "device/cpu/elementwise.inl"
 #include "device/cpu/attention.inl"

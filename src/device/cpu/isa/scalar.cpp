@@ -4,6 +4,7 @@
 namespace cpu::scalar {
 namespace {
 constexpr int kWideTokens = 1, kWideExactTokens = 1, kSignedBias = 0, kPrefetchBytes = 0;  // blocks of rows would gain nothing here
+constexpr int kDots = 1, kTileQueries = 1, kTileVectors = 1, kDeltaVectors = 1;
 struct F { float v[16]; };
 struct I { int32_t v[16]; };
 struct B { uint8_t v[64]; };
@@ -69,6 +70,7 @@ template <int At, bool Signed> INLINE F code_to_float(B w) {
   return map([&](int row) { return Signed ? static_cast<float>(static_cast<int8_t>(w.v[4 * row + At])) : static_cast<float>(w.v[4 * row + At]); });
 }
 
+#include "device/cpu/isa/plain.inl"
 #include "device/cpu/linear.inl"
 #include "device/cpu/elementwise.inl"
 #include "device/cpu/attention.inl"

@@ -4,5 +4,5 @@ static constexpr Kernels make_table(const char* name) {
                  false,
                  {CALLA_LINEAR_KINDS(CALLA_INTEGER)},
                  {CALLA_LINEAR_KINDS(CALLA_EXACT)},
-                 quantise, group_sums, dot_product, rms_norm, gate, sigmoid_gate, add_rows, add_scaled, exponentials, scale_rows, softcap, store_cache, attention, delta, conv};
+                 quantise, group_sums, dot_product, rms_norm, gate, sigmoid_gate, add_rows, add_scaled, exponentials, scale_rows, softcap, store_cache, attention, merge_attention, unit_keys, delta, conv};
 }
