@@ -161,12 +161,14 @@ void LocalEngine::drop_abandoned() {
 bool LocalEngine::step() {
   const Batch& batch = scheduler_.next_step();
   if (scheduler_.entries().empty()) return false;
+  const EngineClock::time_point began = EngineClock::now();
   const Tensor logits = model_->forward(device_->begin(), batch);
   if (Status status = device_->finish(); !status) {
     for (const auto& entry : scheduler_.entries()) end(*entry.sequence, status.error());
     return true;
   }
   const std::span<const float> rows = batch.logit_rows.empty() ? std::span<const float>() : device_->host(logits);
+  scheduler_.took(std::chrono::duration<double>(EngineClock::now() - began).count());
   ++counted_.steps;
   for (const auto& entry : scheduler_.entries()) {
     const bool decoded = entry.sequence->decoding();
@@ -234,7 +236,7 @@ void LocalEngine::note_stats() {
 
 Result<std::unique_ptr<Engine>> make_engine(std::unique_ptr<Device> device, std::unique_ptr<Model> model, const EngineOptions& options) {
   EngineOptions o = options;
-  if (o.max_batch_tokens < 1 || o.prefill_chunk < 1 || o.max_sequences < 1 || o.page_tokens < 1 || o.context_tokens < 0 || o.max_waiting < 0)
+  if (o.max_batch_tokens < 1 || o.prefill_chunk < 1 || o.prefill_step_ms < 1 || o.mixed_chunk < 1 || o.max_sequences < 1 || o.page_tokens < 1 || o.context_tokens < 0 || o.max_waiting < 0)
     return Error{Code::invalid_request, "cannot start the engine: every size must be at least 1"};
   o.max_batch_tokens = std::max(o.max_batch_tokens, o.max_sequences + 1);
   TRY(const EnginePlan plan, plan_state(*device, *model, o));

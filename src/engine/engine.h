@@ -12,14 +12,16 @@
 #include "text/text.h"
 
 struct EngineOptions {
-  int max_batch_tokens = 2048;   // rows of one step; raised to max_sequences + 1, so that neither decode nor prefill can starve
-  int prefill_chunk = 512;       // rows of one prompt in one step; cancellation is checked between chunks
+  int max_batch_tokens = 4096;   // rows of one step; raised to max_sequences + 1, so that neither decode nor prefill can starve
+  int prefill_chunk = 4096;      // most rows of one prompt in one step: the more, the more rows share what is read of each expert
+  int prefill_step_ms = 2000;    // how long a step should take at most, by the speed of those before: cancellation is checked between steps
+  int mixed_chunk = 512;         // prompt rows beside sequences that are decoding
   int max_sequences = 16;        // running at once; others wait
   int page_tokens = 32;
   int context_tokens = 0;        // longest sequence; 0: the model's own, as far as state_bytes allows
   size_t state_bytes = 0;        // budget for pages, slots and snapshots; 0: decided from free memory
   bool prefix_cache = true;
-  int snapshot_every_tokens = 512;  // distance of recurrent snapshots inside a prompt
+  int snapshot_every_tokens = 2048;  // distance of recurrent snapshots inside a prompt
   int max_waiting = 1024;        // requests beyond this are refused with `overloaded`
 };
 

@@ -35,7 +35,7 @@ const Batch& Scheduler::next_step() {
     if (sequence->decoding() && !sequence->paused) add_rows(*sequence, 1);
   const int decoding = static_cast<int>(ids_.size());
   int left = options_.max_batch_tokens - decoding;
-  if (decoding > 0) left = std::min(left, options_.prefill_chunk);
+  if (decoding > 0) left = std::min(left, options_.mixed_chunk);
   for (const auto& sequence : running_) {
     if (sequence->decoding() || sequence->paused || left <= 0) continue;
     const int n_rows = chunk(*sequence, left);
@@ -55,8 +55,22 @@ void Scheduler::note_pauses() {
   }
 }
 
+void Scheduler::took(double seconds) {
+  constexpr size_t many_rows = 128;
+  if (ids_.size() < many_rows || seconds <= 0) return;
+  rows_per_second_ = static_cast<double>(ids_.size()) / seconds;
+}
+
+// How a prompt is cut changes no bit of its result, so the clock may decide it.
+int Scheduler::bearable_chunk() const {
+  constexpr int least = 512;
+  if (rows_per_second_ == 0) return std::min(least, options_.prefill_chunk);
+  const double rows = std::min(rows_per_second_ * options_.prefill_step_ms * 1e-3, static_cast<double>(options_.prefill_chunk));
+  return std::min(options_.prefill_chunk, std::max(least, static_cast<int>(rows) / 256 * 256));
+}
+
 int Scheduler::chunk(const Sequence& s, int at_most) const {
-  int n_rows = std::min({s.n_pending(), at_most, options_.prefill_chunk});
+  int n_rows = std::min({s.n_pending(), at_most, bearable_chunk()});
   if (keeps_snapshots(s)) n_rows = std::min(n_rows, next_border(s) - s.n_past);
   return s.room_rows(n_rows);
 }

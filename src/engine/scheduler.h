@@ -35,6 +35,7 @@ class Scheduler {
   // Starts what can be started, then lays out the next step. Empty: nothing can run (no work, or all readers are slow).
   const Batch& next_step();
   std::span<const Entry> entries() const { return entries_; }
+  void took(double seconds);  // the step, so that later ones can be cut to last a bearable time
   // After the step: the rows are in the state. Takes snapshots that are due, so it may copy slots.
   void advance(const Entry& entry);
   // Takes a running sequence out. Its state is remembered for later prompts when `keep`.
@@ -45,6 +46,7 @@ class Scheduler {
 
  private:
   void note_pauses();
+  int bearable_chunk() const;
   int chunk(const Sequence& sequence, int at_most) const;
   int next_border(const Sequence& sequence) const;
   bool keeps_snapshots(const Sequence& sequence) const;
@@ -64,6 +66,7 @@ class Scheduler {
   std::shared_ptr<Sequence> remove_running(Sequence& sequence);
 
   static constexpr std::chrono::seconds stalled_after{2};  // a reader this far behind gives its place up when others wait for one
+  double rows_per_second_ = 0;  // of the last steps with many rows; 0: unknown
   Device& device_;
   const EngineOptions options_;
   const bool recurrent_;
