@@ -17,9 +17,9 @@ struct Prepare {
     const auto [begin, end] = w.share(in.rows);
     for (int64_t r = begin; r < end; r++) {
       const float* x = in.x + r * in.cols;
-      for (int v = 0; v < 3; v++) {
-        const auto& f = in.form[v];
-        if (f.q) w.kernels->quantise({x, in.cols, static_cast<Variant>(v), f.q + r * in.cols, f.scale + r * f.groups, f.isum + r * f.groups, f.sum + r * f.groups});
+      for (int v = 0; v < 6; v++) {
+        const auto& f = in.form[v / 3][v % 3];
+        if (f.q) w.kernels->quantise({x, in.cols, static_cast<Variant>(v % 3), f.q + r * in.cols, f.scale + r * f.groups, f.isum + r * f.groups, f.sum + r * f.groups, f.q_low ? f.q_low + r * in.cols : nullptr});
       }
       if (in.sums) w.kernels->group_sums(x, in.cols, in.sums + r * sums_per_row(in.cols));
     }
@@ -173,8 +173,9 @@ LinearRow Inputs::row(int64_t r, const PackedMatrix& w, bool exact) const {
     row.x = x + r * cols;
     row.sum = sums ? sums + r * sums_per_row(cols) + sums_offset(w) : nullptr;
   } else {
-    const Quantised& f = form[static_cast<int>(w.variant())];
+    const Quantised& f = form[w.fine][static_cast<int>(w.variant())];
     row.q = f.q + r * cols;
+    row.q_low = f.q_low ? f.q_low + r * cols : nullptr;
     row.scale = f.scale + r * f.groups;
     row.isum = f.isum + r * f.groups;
     row.sum = f.sum + r * f.groups;
@@ -194,11 +195,12 @@ Inputs prepare_inputs(Step& step, const float* x, int64_t rows, int64_t cols, st
       continue;
     }
     const int v = static_cast<int>(w->variant());
-    auto& f = in.form[v];
+    auto& f = in.form[w->fine][v];
     if (f.q) continue;
     any = true;
     f.groups = cols / group_of(v);
     f.q = step.arena.array<int8_t>(rows * cols + 64);
+    if (w->fine) f.q_low = step.arena.array<int8_t>(rows * cols + 64);
     f.scale = step.arena.array<float>(rows * f.groups);
     f.isum = step.arena.array<int32_t>(rows * f.groups);
     f.sum = step.arena.array<float>(rows * f.groups);

@@ -8,7 +8,7 @@ namespace cpu {
 struct Inputs {
   const float* x = nullptr;
   int64_t rows = 0, cols = 0;
-  struct Quantised { int8_t* q = nullptr; float* scale = nullptr; int32_t* isum = nullptr; float* sum = nullptr; int64_t groups = 0; } form[3];  // by Variant g16, g32, g64
+  struct Quantised { int8_t* q = nullptr; int8_t* q_low = nullptr; float* scale = nullptr; int32_t* isum = nullptr; float* sum = nullptr; int64_t groups = 0; } form[2][3];  // one plane, two; by Variant g16, g32, g64
   float* sums = nullptr;  // [rows, sums_per_row(cols)] for exact kernels
   LinearRow row(int64_t r, const PackedMatrix& w, bool exact) const;
 };

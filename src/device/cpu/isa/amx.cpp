@@ -13,7 +13,7 @@ constexpr int kSlice = 512;         // inputs worked on at a time: 16 rows of we
 constexpr int kPanel = 8, kPass = 16, kRing = 4;  // tiles of activations and of weights per pass, products in flight
 
 // One thread's buffers for one slice of inputs.
-struct Workspace {
+struct Buffers {
   alignas(64) int8_t x[kPanel][kSlice / 64][16][64];            // activations: 16 rows x 64 inputs, one tile load each
   alignas(64) float scale[kPanel][16][kSlice / 16], sum[kPanel][16][kSlice / 16];  // per row and group of the slice
   alignas(64) int8_t w[kSlice / 4][64];                         // quads of one weight tile, offset taken off
@@ -21,8 +21,8 @@ struct Workspace {
   alignas(64) int32_t product[kRing][16][16];                   // [rows of activations][rows of weights]
   alignas(64) float acc[kPass][kPanel][16][16];
 };
-Workspace& workspace() {
-  static thread_local const std::unique_ptr<Workspace> own = std::make_unique<Workspace>();
+Buffers& buffers() {
+  static thread_local const std::unique_ptr<Buffers> own = std::make_unique<Buffers>();
   return *own;
 }
 struct alignas(64) TileShapes {  // what LDTILECFG reads
@@ -69,7 +69,7 @@ template <int T, int X, int W, bool Unsigned> static INLINE void tile_dot() {  /
 static INLINE void copy_floats(const float* from, int n, float* to) {
   for (int i = 0; i < n; i += 16) store_n(to + i, n - i < 16 ? n - i : 16, load_n(from + i, n - i < 16 ? n - i : 16));
 }
-template <int G> static INLINE void gather(Workspace& s, const LinearRow* rows, int n, int64_t k, int inputs) {
+template <int G> static INLINE void gather(Buffers& s, const LinearRow* rows, int n, int64_t k, int inputs) {
   for (int t = 0; t < n; t++) {
     const LinearRow& r = rows[t];
     int i = 0;
@@ -82,7 +82,7 @@ template <int G> static INLINE void gather(Workspace& s, const LinearRow* rows, 
 
 // The codes of one slice of a weight tile as bytes, less their offset. Offset -128 makes them unsigned, all others signed.
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed>
-static INLINE const uint8_t* unpack_slice(Workspace& s, const PackedMatrix& m, const uint8_t* p, int64_t k, int inputs) {
+static INLINE const uint8_t* unpack_slice(Buffers& s, const PackedMatrix& m, const uint8_t* p, int64_t k, int inputs) {
   const int64_t first_group = k / G;
   return walk_blocks<C, S, G, Signed, true>(m, p, k, k + inputs, [&](const B* quads, F scale, F min, int64_t g, int64_t) INLINE_LAMBDA {
     const int64_t at = g - first_group;
@@ -93,14 +93,14 @@ static INLINE const uint8_t* unpack_slice(Workspace& s, const PackedMatrix& m, c
 }
 
 // Starts group g of one token tile: 16 rows of activations times 16 rows of weights into product[At].
-template <int G, bool Unsigned, int At> static INLINE void multiply(Workspace& s, int token_tile, int g) {
+template <int G, bool Unsigned, int At> static INLINE void multiply(Buffers& s, int token_tile, int g) {
   tile_zero<At>();
   tile_load<4 + At % 2>(s.x[token_tile][g * G / 64][0] + g * G % 64);
   tile_load<6 + At % 2>(s.w[g * (G / 4)]);
   tile_dot<At, 4 + At % 2, 6 + At % 2, Unsigned>();
   tile_store<At>(s.product[At]);
 }
-template <bool Min, int At> static INLINE void add_group(const Workspace& s, int token_tile, int g, F (&acc)[16]) {
+template <bool Min, int At> static INLINE void add_group(const Buffers& s, int token_tile, int g, F (&acc)[16]) {
   const F scale = load(s.w_scale[g]), min = Min ? load(s.w_min[g]) : zero();
 #pragma GCC unroll 16
   for (int t = 0; t < 16; t++) {
@@ -109,7 +109,7 @@ template <bool Min, int At> static INLINE void add_group(const Workspace& s, int
   }
 }
 // All groups of a slice; products run two groups ahead of the scaling.
-template <int G, bool Unsigned, bool Min> static void token_tile_slice(Workspace& s, int token_tile, int groups, float (*sums)[16], bool fresh) {
+template <int G, bool Unsigned, bool Min> static void token_tile_slice(Buffers& s, int token_tile, int groups, float (*sums)[16], bool fresh) {
   F acc[16];
 #pragma GCC unroll 16
   for (int t = 0; t < 16; t++) acc[t] = fresh ? zero() : load(sums[t]);
@@ -143,7 +143,7 @@ template <PackScales S, int G> static INLINE void write_tile(const PackedMatrix&
 
 // n <= 16 * kPanel rows of activations times n_tiles <= kPass tiles of weights.
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed>
-static void pass(Workspace& s, const LinearArgs& a, int64_t first_tile, int n_tiles, const LinearRow* rows, int n) {
+static void pass(Buffers& s, const LinearArgs& a, int64_t first_tile, int n_tiles, const LinearRow* rows, int n) {
   const PackedMatrix& m = *a.w;
   const int token_tiles = (n + 15) / 16;
   const uint8_t* at[kPass];
@@ -161,8 +161,8 @@ static void pass(Workspace& s, const LinearArgs& a, int64_t first_tile, int n_ti
 }
 
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static void linear(const LinearArgs& a) {
-  if (a.n < least_rows(G)) return avx512_kernels.integer[a.w->kernel](a);
-  Workspace& s = workspace();
+  if (a.n < least_rows(G) || a.rows[0].q_low) return avx512_kernels.integer[a.w->kernel](a);
+  Buffers& s = buffers();
   shape_tiles<G>();
   for (int r = 0; r < a.n; r += 16 * kPanel)
     for (int64_t i = 0; i < a.n_tiles; i += kPass)

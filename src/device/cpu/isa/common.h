@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include "core/half.h"
+#include "device/cpu/isa/workspace.h"
 #include "device/cpu/kernels.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -15,3 +17,4 @@
 #endif
 #define INLINE inline __attribute__((always_inline))
 #define INLINE_LAMBDA __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 32")
