@@ -6,7 +6,7 @@
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int P, int T>
 static INLINE void integer_tile(const PackedMatrix& m, const uint8_t* tile, const LinearRow* r, F (&acc)[T]) {
   constexpr int kShift = Offset + Word<C>::kBias, kQuads = G / 4, kRun = run_quads(Word<C>::kMax) < kQuads ? run_quads(Word<C>::kMax) : kQuads;
-  constexpr int kChains = kDotChains < T * P ? 1 : kDotChains / (T * P);  // enough to hide the latency; integer sums do not depend on the order
+  constexpr int kShare = kDotChains / (T * P), kChains = kShare < 1 ? 1 : kShare < 4 ? kShare : 4;  // to hide the latency; integer sums do not depend on the order
   for (F& a : acc) a = zero();
   walk_tile<C, S, G, Signed, true>(m, tile, [&](const B* quads, F scale, F min, int64_t g, int64_t k) INLINE_LAMBDA {
     I sums[P][T][kChains];
@@ -114,8 +114,9 @@ static INLINE void integer_block(const PackedMatrix& m, const uint8_t* tile, int
     if (t < n) write_row<G>(m, first_row, r[t], acc[t]);
 }
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int P> static INLINE void integer_planes(const LinearArgs& a) {
-  if constexpr (kPanelRows <= kPassRows)
-    if (a.n >= kPanelRows) return panel<C, S, G, Offset, Signed, P>(a);
+  constexpr int kFewest = C == PackCodes::u4 || C == PackCodes::s8 ? kPanelRows : kPanelRows / 2;  // other codes cost more to unpack
+  if constexpr (kFewest <= kPassRows)
+    if (a.n >= kFewest) return panel<C, S, G, Offset, Signed, P>(a);
   for (int64_t i = a.first_tile; i < a.first_tile + a.n_tiles; i++) {
     const uint8_t* tile = reinterpret_cast<const uint8_t*>(a.w->tile(a.expert, i));
     for (int t = 0; t < a.n;) {

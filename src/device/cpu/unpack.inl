@@ -112,17 +112,22 @@ static INLINE const uint8_t* walk_blocks(const PackedMatrix& m, const uint8_t* p
     const ScaleWord<S, G, Signed> word(p, groups, ratio);
     const uint8_t* codes = p + scales;
     const uint8_t* next = codes + chunk_bytes(C) * static_cast<size_t>(inputs / 32);
-    if constexpr (Prefetch)
-      for (const uint8_t* line = p; line < next; line += 64) prefetch(line + ahead);
+    const auto fetch = [&](const uint8_t* from, size_t bytes) INLINE_LAMBDA {  // little by little: few lines can be under way at a time
+      if constexpr (Prefetch)
+        for (size_t i = 0; i < bytes; i += 64) prefetch(from + i + ahead);
+    };
+    fetch(p, scales);
     if constexpr (G >= 32) {
       for (int j = 0; j < groups; j++, g++) {
         B quads[G / 4];
+        fetch(codes, chunk_bytes(C) * (G / 32));
         for (int h = 0; h < G / 32; h++, codes += chunk_bytes(C)) Word<C>::unpack(codes, *reinterpret_cast<B(*)[8]>(quads + 8 * h));
         group(quads, word.scale(j), word.min(j), g, k + G * j);
       }
     } else {
       for (int j = 0; j < groups; j += 2, codes += chunk_bytes(C), g += 2) {
         B quads[8];
+        fetch(codes, chunk_bytes(C));
         Word<C>::unpack(codes, quads);
         group(quads, word.scale(j), word.min(j), g, k + G * j);
         group(quads + 4, word.scale(j + 1), word.min(j + 1), g + 1, k + G * j + G);

@@ -1,5 +1,7 @@
 // scalar: lane words in plain C++, the reference that every other ISA is compared with.
 #include "device/cpu/isa/common.h"
+#undef UNROLL
+#define UNROLL  // sixteen lanes are a loop already: unrolling around it takes minutes to compile
 
 namespace cpu::scalar {
 namespace {
@@ -53,7 +55,7 @@ INLINE F to_float(I a) { return map([&](int i) { return static_cast<float>(a.v[i
 INLINE I round_to_int(F a) { I r; for (int i = 0; i < 16; i++) r.v[i] = static_cast<int32_t>(std::nearbyint(a.v[i])); return r; }
 INLINE void store_s8(int8_t* p, I a) { for (int i = 0; i < 16; i++) p[i] = static_cast<int8_t>(a.v[i] < -127 ? -127 : a.v[i] > 127 ? 127 : a.v[i]); }
 INLINE B load_bytes(const uint8_t* p) { B r; std::memcpy(r.v, p, 64); return r; }
-INLINE void store_bytes(uint8_t* p, B a) { std::memcpy(p, a.v, 64); }
+[[maybe_unused]] INLINE void store_bytes(uint8_t* p, B a) { std::memcpy(p, a.v, 64); }
 INLINE B low_nibbles(B a) { for (uint8_t& x : a.v) x &= 15; return a; }
 INLINE B high_nibbles(B a) { for (uint8_t& x : a.v) x >>= 4; return a; }
 template <int Shift> INLINE B two_bits(B a) { for (uint8_t& x : a.v) x = (x >> Shift) & 3; return a; }
