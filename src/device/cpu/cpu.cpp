@@ -24,10 +24,9 @@ class CpuDevice final : public Device {
 
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
     if (source.parts.size() == 1 && source.parts.front().shape.rows() == 1 && source.n_experts == 1) return upload_row(source.parts.front());
-    MatrixSource ours = source;
-    ours.precise = source.precise || is_small(source);
-    TRY(std::unique_ptr<PackedMatrix> packed, pack(ours, team_));
-    packed->wide = kernels_.wide && !packed->precise;
+    TRY(std::unique_ptr<PackedMatrix> packed, pack(source, team_));
+    packed->fine = is_small(source);
+    packed->wide = kernels_.wide && !packed->fine;
     weight_bytes_ += packed->bytes;
     if (options_.trace_dispatch) say_kernel(*packed);
     return std::unique_ptr<Weight>(std::move(packed));
@@ -77,7 +76,7 @@ class CpuDevice final : public Device {
     return options_.precision == Precision::exact ? CacheType::f32 : options_.kv == KvType::int8 ? CacheType::int8 : CacheType::half;
   }
   // int8 activations pay in wide matrices, where prefill is bound by arithmetic and rounding averages out. In the matrices of small
-  // models they changed the best token in 3 % of positions (SmolLM2-135M) for nothing: decoding there waits for memory either way.
+  // models they changed the best token in 3 % of positions (SmolLM2-135M): those get 16 bits.
   static bool is_small(const MatrixSource& source) {
     if (source.n_experts > 1) return false;
     constexpr int64_t kNarrow = 1536, kFewWeights = int64_t{4} << 20;
@@ -98,14 +97,14 @@ class CpuDevice final : public Device {
   }
   // Once for each kind of matrix: which kernel serves it and why not a faster one.
   void say_kernel(const PackedMatrix& m) {
-    const size_t bit = static_cast<size_t>(m.kernel) * 2 + m.precise;
-    if (said_.size() <= bit) said_.resize(2 * kLinearKindCount + 2);
+    const size_t bit = static_cast<size_t>(m.kernel) * 4 + 2 * m.fine + m.precise;
+    if (said_.size() <= bit) said_.resize(4 * kLinearKindCount);
     if (said_[bit]) return;
     said_[bit] = true;
     const bool exact = wants_exact(m, options_.precision == Precision::exact);
-    const char* reason = options_.precision == Precision::exact ? "exact precision asked for" : m.precise ? "small or sensitive matrix" : "float weights";
+    const char* reason = options_.precision == Precision::exact ? "exact precision asked for" : m.precise ? "sensitive matrix" : is_float(m.layout.codes) ? "float weights" : "small matrix";
     std::fprintf(stderr, "dispatch: linear %s, first seen %lld x %lld: %s %s%s%s\n", m.format_name, static_cast<long long>(m.rows), static_cast<long long>(m.cols), isa_name_.c_str(),
-                 exact ? "float32 activations" : "int8 activations", exact ? ": " : "", exact ? reason : "");
+                 exact ? "float32 activations" : m.fine ? "int16 activations" : "int8 activations", exact || m.fine ? ": " : "", exact || m.fine ? reason : "");
   }
 
   DeviceOptions options_;

@@ -39,7 +39,7 @@ Inputs CpuEncoder::prepare(const Tensor& x, std::span<const PackedMatrix* const>
   const int64_t cols = weights[0]->cols, rows = x.shape.elements() / cols;
   const auto serves = [&](const PackedMatrix* w) {
     if (is_float(w->layout.codes)) return true;
-    return wants_exact(*w, exact_) ? prepared_.sums != nullptr : prepared_.form[static_cast<int>(w->variant())].q != nullptr;
+    return wants_exact(*w, exact_) ? prepared_.sums != nullptr : prepared_.form_of(*w).q != nullptr;
   };
   if (prepared_.x != x.data || prepared_.rows != rows || prepared_.cols != cols || !std::ranges::all_of(weights, serves))
     prepared_ = prepare_inputs(step, x.data, rows, cols, weights, exact_);

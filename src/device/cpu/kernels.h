@@ -9,8 +9,9 @@ namespace cpu {
 // One row of activations as a linear kernel reads it, and where its outputs go. Pointers of the unused kind are null.
 struct LinearRow {
   const int8_t* q = nullptr;        // [cols] quantised activations
+  const int8_t* q_low = nullptr;    // [cols] or null: with it activations are the 16-bit integers 256 * q + q_low
   const float* scale = nullptr;     // [groups] their scale, repeated per kernel group; in wide forms one per 256 inputs
-  const int32_t* isum = nullptr;    // [groups] integer sums of q
+  const int32_t* isum = nullptr;    // [groups] integer sums of q, or of the 16-bit integers
   const float* sum = nullptr;       // [groups] scale * isum; in wide forms isum; for exact kernels the float sums of x
   const float* x = nullptr;         // [cols] for exact kernels
   float* y = nullptr;               // [rows of the matrix]
@@ -50,7 +51,7 @@ inline constexpr int kLinearKindCount = static_cast<int>(std::size(kLinearKinds)
 inline int64_t sums_per_row(int64_t cols) { return (cols + 15) / 16 + (cols + 31) / 32 + (cols + 63) / 64; }
 
 // Quantises one row of x. sum is per kernel group of the variant (16, 32 or 64 inputs); so are scale and isum, but scale is per 256 inputs in wide forms.
-struct QuantiseArgs { const float* x; int64_t cols; Variant variant; int8_t* q; float* scale; int32_t* isum; float* sum; };
+struct QuantiseArgs { const float* x; int64_t cols; Variant variant; int8_t* q; float* scale; int32_t* isum; float* sum; int8_t* q_low = nullptr; };
 
 // Keys and values of one layer: [pages, n_kv_heads, page_tokens, dim], so that a head's keys are one run of memory per page.
 enum class CacheType : uint8_t { f32, half, int8 };

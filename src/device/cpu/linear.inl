@@ -2,23 +2,38 @@
 // All token-block sizes do the same float operations in the same order per output, so a row's result never depends on its batch mates.
 #include "device/cpu/unpack.inl"
 
-template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int T>
+// P planes of activations: with two the integer is 256 * q + q_low.
+template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int P, int T>
 static INLINE void integer_tile(const PackedMatrix& m, const uint8_t* tile, const LinearRow* r, F (&acc)[T]) {
-  constexpr int kShift = Offset + Word<C>::kBias;
+  constexpr int kShift = Offset + Word<C>::kBias, kQuads = G / 4, kRun = run_quads(Word<C>::kMax) < kQuads ? run_quads(Word<C>::kMax) : kQuads;
+  constexpr int kShare = kDotChains / (T * P), kChains = kShare < 1 ? 1 : kShare < 4 ? kShare : 4;  // to hide the latency; integer sums do not depend on the order
   for (F& a : acc) a = zero();
-  walk_tile<C, S, G, Signed, T == 1>(m, tile, [&](const B* quads, F scale, F min, int64_t g, int64_t k) INLINE_LAMBDA {
-    I sums[T];
-    if constexpr (T == 1) {  // four chains hide the latency; integer sums do not depend on the order
-      I part[4] = {set1_i(kShift ? -kShift * r[0].isum[g] : 0), set1_i(0), set1_i(0), set1_i(0)};
-      for (int q = 0; q < G / 4; q++) part[q & 3] = dot<Word<C>::kSigned>(part[q & 3], quads[q], r[0].q + k + 4 * q);
-      sums[0] = add_i(add_i(part[0], part[1]), add_i(part[2], part[3]));
-    } else {
-      for (int t = 0; t < T; t++) sums[t] = set1_i(kShift ? -kShift * r[t].isum[g] : 0);
-      for (int q = 0; q < G / 4; q++)
-        for (int t = 0; t < T; t++) sums[t] = dot<Word<C>::kSigned>(sums[t], quads[q], r[t].q + k + 4 * q);
+  walk_tile<C, S, G, Signed, true>(m, tile, [&](const B* quads, F scale, F min, int64_t g, int64_t k) INLINE_LAMBDA {
+    I sums[P][T][kChains];
+    UNROLL for (int t = 0; t < T; t++)
+      UNROLL for (int p = 0; p < P; p++)
+        UNROLL for (int c = 0; c < kChains; c++) sums[p][t][c] = set1_i(kShift && p == P - 1 && c == 0 ? -kShift * r[t].isum[g] : 0);
+    UNROLL for (int from = 0; from < kQuads; from += kRun) {
+      Partial run[P][T][kChains];
+      UNROLL for (int p = 0; p < P; p++)
+        UNROLL for (int t = 0; t < T; t++)
+          UNROLL for (int c = 0; c < kChains; c++) run[p][t][c] = begin_run(sums[p][t][c]);
+      UNROLL for (int q = from; q < from + kRun; q++)
+        UNROLL for (int t = 0; t < T; t++)
+          UNROLL for (int p = 0; p < P; p++) {
+            Partial& to = run[p][t][q % kChains];
+            to = dot_run<Word<C>::kSigned>(to, quads[q], (p ? r[t].q_low : r[t].q) + k + 4 * q);
+          }
+      UNROLL for (int p = 0; p < P; p++)
+        UNROLL for (int t = 0; t < T; t++)
+          UNROLL for (int c = 0; c < kChains; c++) sums[p][t][c] = end_run(sums[p][t][c], run[p][t][c]);
     }
-    for (int t = 0; t < T; t++) {
-      acc[t] = fma(mul(to_float(sums[t]), set1(r[t].scale[g])), scale, acc[t]);
+    UNROLL for (int t = 0; t < T; t++) {
+      UNROLL for (int p = 0; p < P; p++)
+        UNROLL for (int c = kChains / 2; c > 0; c /= 2)
+          UNROLL for (int i = 0; i < c; i++) sums[p][t][i] = add_i(sums[p][t][i], sums[p][t][i + c]);
+      const I sum = P == 2 ? add_i(times_256(sums[0][t][0]), sums[P - 1][t][0]) : sums[0][t][0];
+      acc[t] = fma(mul(to_float(sum), set1(r[t].scale[g])), scale, acc[t]);
       if constexpr (ScaleWord<S, G, Signed>::kMin) acc[t] = fma(min, set1(r[t].sum[g]), acc[t]);
     }
   });
@@ -80,48 +95,104 @@ template <PackCodes C, int T> static INLINE void float_tile(const PackedMatrix& 
   }
 }
 
-enum class Path { integer, exact };
-template <Path P, PackCodes C, PackScales S, int G, int Offset, bool Signed, int T>
-static INLINE void tile_block(const PackedMatrix& m, const uint8_t* tile, int64_t first_row, const LinearRow* r) {
-  F acc[T];
-  if constexpr (is_float(C)) float_tile<C, T>(m, tile, r, acc);
-  else if constexpr (P == Path::integer) integer_tile<C, S, G, Offset, Signed, T>(m, tile, r, acc);
-  else exact_tile<C, S, G, Offset, Signed, T>(m, tile, r, acc);
+// post_scale is 1 for all but one format of groups of 16.
+template <int G> static INLINE void write_row(const PackedMatrix& m, int64_t first_row, const LinearRow& r, F sum) {
   const int64_t left = m.rows - first_row;
-  for (int t = 0; t < T; t++) {
-    const F y = S == PackScales::f16 && G == 16 ? mul(acc[t], set1(m.post_scale)) : acc[t];
-    if (left >= kTileRows) store(r[t].y + first_row, y);
-    else store_n(r[t].y + first_row, static_cast<int>(left), y);
-  }
+  const F y = G == 16 ? mul(sum, set1(m.post_scale)) : sum;
+  if (left >= kTileRows) store(r.y + first_row, y);
+  else store_n(r.y + first_row, static_cast<int>(left), y);
 }
 
-template <Path P, PackCodes C, PackScales S, int G, int Offset, bool Signed> static void linear(const LinearArgs& a) {
-  constexpr int kWide = P == Path::integer ? kWideTokens : kWideExactTokens;
+#include "device/cpu/panel.inl"
+
+// Few rows meet the codes straight from the registers where they were unpacked.
+template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int P, int T>
+static INLINE void integer_block(const PackedMatrix& m, const uint8_t* tile, int64_t first_row, const LinearRow* r, int n) {
+  F acc[T];
+  integer_tile<C, S, G, Offset, Signed, P, T>(m, tile, r, acc);
+  UNROLL for (int t = 0; t < T; t++)
+    if (t < n) write_row<G>(m, first_row, r[t], acc[t]);
+}
+template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int P> static INLINE void integer_planes(const LinearArgs& a) {
+  constexpr int kFewest = C == PackCodes::u4 || C == PackCodes::s8 ? kPanelRows : kPanelRows / 2;  // other codes cost more to unpack
+  if constexpr (kFewest <= kPassRows)
+    if (a.n >= kFewest) return panel<C, S, G, Offset, Signed, P>(a);
+  for (int64_t i = a.first_tile; i < a.first_tile + a.n_tiles; i++) {
+    const uint8_t* tile = reinterpret_cast<const uint8_t*>(a.w->tile(a.expert, i));
+    for (int t = 0; t < a.n;) {
+      const LinearRow* r = a.rows + t;
+      const int left = a.n - t;
+      if (kDirectRows == 1 || left == 1) {
+        integer_block<C, S, G, Offset, Signed, P, 1>(*a.w, tile, i * kTileRows, r, 1);
+        t++;
+      } else if (left == 3 && kDirectRows > 2) {
+        const LinearRow four[4] = {r[0], r[1], r[2], r[2]};
+        integer_block<C, S, G, Offset, Signed, P, kDirectRows>(*a.w, tile, i * kTileRows, four, 3);
+        t += 3;
+      } else if (left == 2) {
+        integer_block<C, S, G, Offset, Signed, P, 2>(*a.w, tile, i * kTileRows, r, 2);
+        t += 2;
+      } else {
+        integer_block<C, S, G, Offset, Signed, P, kDirectRows>(*a.w, tile, i * kTileRows, r, kDirectRows);
+        t += kDirectRows;
+      }
+    }
+  }
+}
+template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static void integer_linear(const LinearArgs& a) {
+  if (a.rows[0].q_low) integer_planes<C, S, G, Offset, Signed, 2>(a);
+  else integer_planes<C, S, G, Offset, Signed, 1>(a);
+}
+
+template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int T>
+static INLINE void exact_block(const PackedMatrix& m, const uint8_t* tile, int64_t first_row, const LinearRow* r) {
+  F acc[T];
+  if constexpr (is_float(C)) float_tile<C, T>(m, tile, r, acc);
+  else exact_tile<C, S, G, Offset, Signed, T>(m, tile, r, acc);
+  for (int t = 0; t < T; t++) write_row<G>(m, first_row, r[t], acc[t]);
+}
+template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static void exact_linear(const LinearArgs& a) {
+  constexpr int kWide = kWideExactTokens;
   for (int64_t i = a.first_tile; i < a.first_tile + a.n_tiles; i++) {
     const uint8_t* tile = reinterpret_cast<const uint8_t*>(a.w->tile(a.expert, i));
     int t = 0;
-    for (; t + kWide <= a.n; t += kWide) tile_block<P, C, S, G, Offset, Signed, kWide>(*a.w, tile, i * kTileRows, a.rows + t);
+    for (; t + kWide <= a.n; t += kWide) exact_block<C, S, G, Offset, Signed, kWide>(*a.w, tile, i * kTileRows, a.rows + t);
     if constexpr (kWide > 4)
-      for (; t + 4 <= a.n; t += 4) tile_block<P, C, S, G, Offset, Signed, 4>(*a.w, tile, i * kTileRows, a.rows + t);
-    for (; t < a.n; t++) tile_block<P, C, S, G, Offset, Signed, 1>(*a.w, tile, i * kTileRows, a.rows + t);
+      for (; t + 4 <= a.n; t += 4) exact_block<C, S, G, Offset, Signed, 4>(*a.w, tile, i * kTileRows, a.rows + t);
+    for (; t < a.n; t++) exact_block<C, S, G, Offset, Signed, 1>(*a.w, tile, i * kTileRows, a.rows + t);
   }
 }
 
-#define CALLA_INTEGER(c, s, g, o, z) is_float(PackCodes::c) ? nullptr : linear<Path::integer, PackCodes::c, PackScales::s, g, o, z>,
-#define CALLA_EXACT(c, s, g, o, z) linear<Path::exact, PackCodes::c, PackScales::s, g, o, z>,
+template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static constexpr LinearFn choose_integer() {
+  if constexpr (is_float(C)) return nullptr;
+  else return integer_linear<C, S, G, Offset, Signed>;
+}
+#define CALLA_INTEGER(c, s, g, o, z) choose_integer<PackCodes::c, PackScales::s, g, o, z>(),
+#define CALLA_EXACT(c, s, g, o, z) exact_linear<PackCodes::c, PackScales::s, g, o, z>,
 
-// Symmetric int8 activations: one scale per 32 inputs (64 for groups of 64), rounded to nearest even.
+// Symmetric activations, one scale per 32 inputs (64 for groups of 64), rounded to nearest even: int8, or 16-bit integers
+// 256 * q + q_low of at most 127 * 256. No byte is -128, whose products could overflow: that costs an error of 1 in 16 bits.
 static void quantise(const QuantiseArgs& a) {
   const int step = a.variant == Variant::g64 ? 64 : 32, group = a.variant == Variant::g16 ? 16 : step;
+  const float most = a.q_low ? 127.0f * 256 : 127.0f;
   int64_t g = 0;
   for (int64_t k = 0; k < a.cols; k += step) {
     F peak = zero();
     for (int i = 0; i < step; i += 16) peak = max(peak, abs(load(a.x + k + i)));
-    const float top = hmax(peak), scale = top / 127.0f, inverse = top > 0 ? 127.0f / top : 0.0f;
-    for (int i = 0; i < step; i += 16) store_s8(a.q + k + i, round_to_int(mul(load(a.x + k + i), set1(inverse))));
+    const float top = hmax(peak), scale = top / most, inverse = top > 0 ? most / top : 0.0f;
+    for (int i = 0; i < step; i += 16) {
+      const F x = mul(load(a.x + k + i), set1(inverse));
+      if (!a.q_low) {
+        store_s8(a.q + k + i, round_to_int(x));
+        continue;
+      }
+      const F whole = round(x), high = round(mul(whole, set1(1.0f / 256)));
+      store_s8(a.q + k + i, round_to_int(high));
+      store_s8(a.q_low + k + i, round_to_int(sub(whole, mul(high, set1(256)))));
+    }
     for (int i = 0; i < step; i += group, g++) {
       int32_t sum = 0;
-      for (int j = 0; j < group; j++) sum += a.q[k + i + j];
+      for (int j = 0; j < group; j++) sum += a.q_low ? 256 * a.q[k + i + j] + a.q_low[k + i + j] : a.q[k + i + j];
       a.scale[g] = scale;
       a.isum[g] = sum;
       a.sum[g] = scale * static_cast<float>(sum);

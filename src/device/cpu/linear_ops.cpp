@@ -96,8 +96,9 @@ LinearRow Inputs::row(int64_t r, const PackedMatrix& w, bool exact) const {
     row.x = x + r * cols;
     row.sum = sums ? sums + r * sums_per_row(cols) + sums_offset(w) : nullptr;
   } else {
-    const Quantised& f = form[static_cast<int>(w.variant())];
+    const Quantised& f = form_of(w);
     row.q = f.q + r * cols;
+    row.q_low = f.q_low ? f.q_low + r * cols : nullptr;
     row.scale = f.scale + r * f.groups;
     row.isum = f.isum + r * f.groups;
     row.sum = f.sum + r * f.groups;
@@ -109,25 +110,29 @@ Inputs Inputs::at(const Worker& w) const {
   Inputs mine = *this;
   mine.x = w.at(x);
   mine.sums = w.at(sums);
-  for (Quantised& f : mine.form) f.q = w.at(f.q), f.scale = w.at(f.scale), f.isum = w.at(f.isum), f.sum = w.at(f.sum);
+  for (auto& forms : mine.form)
+    for (Quantised& f : forms) f.q = w.at(f.q), f.q_low = w.at(f.q_low), f.scale = w.at(f.scale), f.isum = w.at(f.isum), f.sum = w.at(f.sum);
   return mine;
 }
 
 void Inputs::quantise(const Worker& w, int64_t r, const float* values, int64_t first, int64_t count) const {
-  for (int i = 0; i < kVariants; i++) {
-    const Quantised& f = form[i];
+  for (int i = 0; i < 2 * kVariants; i++) {
+    const Quantised& f = form[i / kVariants][i % kVariants];
     if (!f.q) continue;
-    const Variant v = static_cast<Variant>(i);
+    const Variant v = static_cast<Variant>(i % kVariants);
     const int64_t group = r * f.groups + first / group_of(v), scale_at = is_wide(v) ? r * f.groups + first / scale_inputs(v) : group;
-    w.kernels->quantise({values, count, v, f.q + r * cols + first, f.scale + scale_at, f.isum + group, f.sum + group});
+    w.kernels->quantise({values, count, v, f.q + r * cols + first, f.scale + scale_at, f.isum + group, f.sum + group, f.q_low ? f.q_low + r * cols + first : nullptr});
   }
 }
 
 void Inputs::reads(std::vector<Range>& list) const {
   if (x) list.push_back({x, rows * cols});
   if (sums) list.push_back({sums, rows * sums_per_row(cols)});
-  for (const Quantised& f : form)
-    if (f.q) list.insert(list.end(), {{f.q, rows * cols}, {f.scale, rows * f.groups}, {f.isum, rows * f.groups}, {f.sum, rows * f.groups}});
+  for (const auto& forms : form)
+    for (const Quantised& f : forms) {
+      if (f.q) list.insert(list.end(), {{f.q, rows * cols}, {f.scale, rows * f.groups}, {f.isum, rows * f.groups}, {f.sum, rows * f.groups}});
+      if (f.q_low) list.push_back({f.q_low, rows * cols});
+    }
 }
 
 void take_forms(Step& step, Inputs& in, std::span<const PackedMatrix* const> weights, bool exact_everywhere, bool own) {
@@ -136,10 +141,11 @@ void take_forms(Step& step, Inputs& in, std::span<const PackedMatrix* const> wei
       if (!is_float(w->layout.codes) && !in.sums) in.sums = step.take<float>(in.rows * sums_per_row(in.cols), own);
       continue;
     }
-    auto& f = in.form[static_cast<int>(w->variant())];
+    auto& f = in.form[w->fine][static_cast<int>(w->variant())];
     if (f.q) continue;
     f.groups = in.cols / group_of(w->variant());
     f.q = step.take<int8_t>(in.rows * in.cols + 64, own);
+    if (w->fine) f.q_low = step.take<int8_t>(in.rows * in.cols + 64, own);
     f.scale = step.take<float>(in.rows * f.groups, own);
     f.isum = step.take<int32_t>(in.rows * f.groups, own);
     f.sum = step.take<float>(in.rows * f.groups, own);

@@ -8,7 +8,14 @@ namespace cpu {
 struct Inputs {
   const float* x = nullptr;
   int64_t rows = 0, cols = 0;
-  struct Quantised { int8_t* q = nullptr; float* scale = nullptr; int32_t* isum = nullptr; float* sum = nullptr; int64_t groups = 0; } form[kVariants];
+  struct Quantised {
+    int8_t *q = nullptr, *q_low = nullptr;
+    float* scale = nullptr;
+    int32_t* isum = nullptr;
+    float* sum = nullptr;
+    int64_t groups = 0;
+  } form[2][kVariants];   // of 8 bits, of 16; by Variant
+  const Quantised& form_of(const PackedMatrix& w) const { return form[w.fine][static_cast<int>(w.variant())]; }
   float* sums = nullptr;  // [rows, sums_per_row(cols)] for exact kernels
   LinearRow row(int64_t r, const PackedMatrix& w, bool exact) const;
   Inputs at(const Worker& w) const;            // with this member's copies of what lies in own memory

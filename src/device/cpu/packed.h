@@ -92,6 +92,7 @@ class PackedMatrix final : public Weight {
   float post_scale = 1;             // NVFP4's per-tensor factor
   bool precise = false;             // always computed with float32 activations
   bool wide = false;                // reads the wide forms of activations
+  bool fine = false;                // integer kernels take 16-bit activations: two planes of int8
   int kernel = -1;                  // index into the kernel table, the same for every ISA
   std::byte* data = nullptr;        // 64-byte aligned
   size_t bytes = 0;

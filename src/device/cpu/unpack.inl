@@ -1,8 +1,8 @@
 // unpack: reads packed tiles: codes to bytes, scales and mins to lanes; included by linear.inl and amx.cpp inside their namespaces.
 
-template <PackCodes C> struct Word;  // unpack: one chunk of 32 inputs -> 8 quads; kBias: what the ISA's dot product adds to each code
+template <PackCodes C> struct Word;  // unpack: one chunk of 32 inputs -> 8 quads; kMax: largest |code|; kBias: what the ISA's dot product adds to each code
 template <> struct Word<PackCodes::u4> {
-  static constexpr int kBias = 0;
+  static constexpr int kBias = 0, kMax = 15;
   static constexpr bool kSigned = false;
   static INLINE void unpack(const uint8_t* p, B (&c)[8]) {
     for (int j = 0; j < 4; j++) {
@@ -13,7 +13,7 @@ template <> struct Word<PackCodes::u4> {
   }
 };
 template <> struct Word<PackCodes::u2> {
-  static constexpr int kBias = 0;
+  static constexpr int kBias = 0, kMax = 3;
   static constexpr bool kSigned = false;
   static INLINE void unpack(const uint8_t* p, B (&c)[8]) {
     for (int j = 0; j < 2; j++) {
@@ -26,7 +26,7 @@ template <> struct Word<PackCodes::u2> {
   }
 };
 template <> struct Word<PackCodes::u3> {
-  static constexpr int kBias = 0;
+  static constexpr int kBias = 0, kMax = 7;
   static constexpr bool kSigned = false;
   static INLINE void unpack(const uint8_t* p, B (&c)[8]) {
     Word<PackCodes::u2>::unpack(p, c);
@@ -34,7 +34,7 @@ template <> struct Word<PackCodes::u3> {
   }
 };
 template <> struct Word<PackCodes::u5> {
-  static constexpr int kBias = 0;
+  static constexpr int kBias = 0, kMax = 31;
   static constexpr bool kSigned = false;
   static INLINE void unpack(const uint8_t* p, B (&c)[8]) {
     Word<PackCodes::u4>::unpack(p, c);
@@ -42,7 +42,7 @@ template <> struct Word<PackCodes::u5> {
   }
 };
 template <> struct Word<PackCodes::u6> {
-  static constexpr int kBias = 0;
+  static constexpr int kBias = 0, kMax = 63;
   static constexpr bool kSigned = false;
   static INLINE void unpack(const uint8_t* p, B (&c)[8]) {
     Word<PackCodes::u4>::unpack(p, c);
@@ -50,14 +50,14 @@ template <> struct Word<PackCodes::u6> {
   }
 };
 template <> struct Word<PackCodes::s8> {
-  static constexpr int kBias = kSignedBias;
+  static constexpr int kBias = kSignedBias, kMax = 128;
   static constexpr bool kSigned = true;
   static INLINE void unpack(const uint8_t* p, B (&c)[8]) {
     for (int j = 0; j < 8; j++) c[j] = load_bytes(p + 64 * j);
   }
 };
 template <> struct Word<PackCodes::iq4> {
-  static constexpr int kBias = kSignedBias;
+  static constexpr int kBias = kSignedBias, kMax = 127;
   static constexpr bool kSigned = true;
   static INLINE void unpack(const uint8_t* p, B (&c)[8]) {
     Word<PackCodes::u4>::unpack(p, c);
@@ -65,7 +65,7 @@ template <> struct Word<PackCodes::iq4> {
   }
 };
 template <> struct Word<PackCodes::e2m1> {  // twice the value, so that it is an integer; the scale was halved when packing
-  static constexpr int kBias = kSignedBias;
+  static constexpr int kBias = kSignedBias, kMax = 12;
   static constexpr bool kSigned = true;
   static INLINE void unpack(const uint8_t* p, B (&c)[8]) {
     Word<PackCodes::u4>::unpack(p, c);
@@ -101,9 +101,9 @@ template <PackScales S, int G, bool Signed> struct ScaleWord {
 };
 
 // Walks the blocks of one tile that hold inputs [begin, end), the first of which is at p; calls group(codes of its quads, scale, min,
-// group index, first input) in order and returns where the next block is.
+// group index, first input) in order, asks for the lines `ahead` of those it reads, and returns where the next block is.
 template <PackCodes C, PackScales S, int G, bool Signed, bool Prefetch, class Group>
-static INLINE const uint8_t* walk_blocks(const PackedMatrix& m, const uint8_t* p, int64_t begin, int64_t end, Group&& group) {
+static INLINE const uint8_t* walk_blocks(const PackedMatrix& m, const uint8_t* p, int64_t begin, int64_t end, Group&& group, size_t ahead = kPrefetchBytes) {
   const int ratio = m.layout.scale_group > G ? m.layout.scale_group / G : 1, block = m.layout.block;
   int64_t g = begin / G;
   for (int64_t k = begin; k < end; k += block) {
@@ -112,17 +112,22 @@ static INLINE const uint8_t* walk_blocks(const PackedMatrix& m, const uint8_t* p
     const ScaleWord<S, G, Signed> word(p, groups, ratio);
     const uint8_t* codes = p + scales;
     const uint8_t* next = codes + chunk_bytes(C) * static_cast<size_t>(inputs / 32);
-    if constexpr (Prefetch)
-      for (const uint8_t* line = p; line < next; line += 64) prefetch(line + kPrefetchBytes);
+    const auto fetch = [&](const uint8_t* from, size_t bytes) INLINE_LAMBDA {  // little by little: few lines can be under way at a time
+      if constexpr (Prefetch)
+        for (size_t i = 0; i < bytes; i += 64) prefetch(from + i + ahead);
+    };
+    fetch(p, scales);
     if constexpr (G >= 32) {
       for (int j = 0; j < groups; j++, g++) {
         B quads[G / 4];
+        fetch(codes, chunk_bytes(C) * (G / 32));
         for (int h = 0; h < G / 32; h++, codes += chunk_bytes(C)) Word<C>::unpack(codes, *reinterpret_cast<B(*)[8]>(quads + 8 * h));
         group(quads, word.scale(j), word.min(j), g, k + G * j);
       }
     } else {
       for (int j = 0; j < groups; j += 2, codes += chunk_bytes(C), g += 2) {
         B quads[8];
+        fetch(codes, chunk_bytes(C));
         Word<C>::unpack(codes, quads);
         group(quads, word.scale(j), word.min(j), g, k + G * j);
         group(quads + 4, word.scale(j + 1), word.min(j + 1), g + 1, k + G * j + G);

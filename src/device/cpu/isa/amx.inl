@@ -19,7 +19,7 @@ constexpr int kAhead = 8, kRing = 16;      // products in flight: a tile must ha
 constexpr int kFewRows = 4;                // at most so many are computed in vector registers
 
 // One thread's buffers.
-struct Workspace {
+struct Buffers {
   alignas(64) int8_t x[kTokenTiles][kSlice / 64][16][64];       // activations: 16 rows x 64 inputs
   alignas(64) float scale[kTokenTiles][kSlice / 256][16];       // per span and row
   alignas(64) float sum[kTokenTiles][kSlice / 16][16];          // per group and row, where weights have mins
@@ -28,8 +28,8 @@ struct Workspace {
   alignas(64) int32_t product[kRing][16][16];                   // [row of activations][row of weights]
   alignas(64) float acc[kPass][kTokenTiles * 16][16];
 };
-Workspace& workspace() {
-  static thread_local const std::unique_ptr<Workspace> own = std::make_unique<Workspace>();
+Buffers& buffers() {
+  static thread_local const std::unique_ptr<Buffers> own = std::make_unique<Buffers>();
   return *own;
 }
 }  // namespace
@@ -54,7 +54,7 @@ constexpr int kSignedBias = 128, kPrefetchBytes = 4608;
 static INLINE int smaller(int limit, int64_t n) { return n < limit ? static_cast<int>(n) : limit; }
 
 // Inputs [k, k + inputs) of n rows as tiles, and what belongs to their spans and groups; rows up to the tile's end count as zero.
-static void gather(Workspace& s, int group, bool min, const LinearRow* rows, int n, int64_t k, int inputs) {
+static void gather(Buffers& s, int group, bool min, const LinearRow* rows, int n, int64_t k, int inputs) {
   for (int t = 0; t < (n + 15) / 16 * 16; t++) {
     const LinearRow& r = rows[t < n ? t : 0];
     for (int i = 0; i < (inputs + kSpan - 1) / kSpan; i++) s.scale[t / 16][i][t % 16] = t < n ? r.scale[k / kSpan + i] : 0;
@@ -69,7 +69,7 @@ static void gather(Workspace& s, int group, bool min, const LinearRow* rows, int
 
 // One span of one weight tile, inputs [k, k + inputs); groups that are missing at a row's end become zero weights.
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed>
-static const uint8_t* unpack_span(Workspace& s, const PackedMatrix& m, const uint8_t* p, int64_t k, int inputs) {
+static const uint8_t* unpack_span(Buffers& s, const PackedMatrix& m, const uint8_t* p, int64_t k, int inputs) {
   const int64_t first_group = k / G;
   p = walk_blocks<C, S, G, Signed, true>(m, p, k, k + inputs, [&](const B* quads, F scale, F min, int64_t g, int64_t) INLINE_LAMBDA {
     const int64_t at = g - first_group;
@@ -89,14 +89,14 @@ static const uint8_t* unpack_span(Workspace& s, const PackedMatrix& m, const uin
 }
 
 // Group g of a span: 16 rows of activations times 16 rows of weights.
-template <int G, bool Unsigned, int At> static INLINE void multiply(Workspace& s, int token_tile, int slice, int g) {
+template <int G, bool Unsigned, int At> static INLINE void multiply(Buffers& s, int token_tile, int slice, int g) {
   tile_zero<At>();
   tile_load<4 + At % 2>(s.x[token_tile][slice + g * G / 64][0] + g * G % 64);
   tile_load<6 + At % 2>(s.w[g * (G / 4)]);
   tile_dot<At, 4 + At % 2, 6 + At % 2, Unsigned>();
   tile_store<At>(s.product[(token_tile * (kSpan / G) + g) % kRing]);
 }
-template <bool Min> static INLINE void add_group(const Workspace& s, const int32_t (*product)[16], int token_tile, int g, int sum, F (&part)[16]) {
+template <bool Min> static INLINE void add_group(const Buffers& s, const int32_t (*product)[16], int token_tile, int g, int sum, F (&part)[16]) {
   const F scale = load(s.w_scale[g]), min = Min ? load(s.w_min[g]) : zero();
 #pragma GCC unroll 16
   for (int t = 0; t < 16; t++) {
@@ -105,7 +105,7 @@ template <bool Min> static INLINE void add_group(const Workspace& s, const int32
   }
 }
 // All token tiles times the unpacked span; products run kAhead groups ahead of the scaling.
-template <int G, bool Unsigned, bool Min> static void span_products(Workspace& s, int token_tiles, int span, float (*acc)[16]) {
+template <int G, bool Unsigned, bool Min> static void span_products(Buffers& s, int token_tiles, int span, float (*acc)[16]) {
   constexpr int kGroups = kSpan / G;
   const int slice = span * (kSpan / 64), first_sum = span * kGroups;
   const auto start = [&]<int At>(int t, int ahead) INLINE_LAMBDA {
@@ -139,8 +139,8 @@ template <int G, bool Unsigned, bool Min> static void span_products(Workspace& s
 
 // What depends on the kind of weights; the rest is the same code for all of them.
 struct Kind {
-  const uint8_t* (*unpack)(Workspace&, const PackedMatrix&, const uint8_t*, int64_t, int);
-  void (*multiply)(Workspace&, int, int, float (*)[16]);
+  const uint8_t* (*unpack)(Buffers&, const PackedMatrix&, const uint8_t*, int64_t, int);
+  void (*multiply)(Buffers&, int, int, float (*)[16]);
   void (*begin)();
   int group;
   bool min;
@@ -154,7 +154,7 @@ static INLINE void write(const PackedMatrix& m, int64_t first_row, const LinearR
 }
 
 // n <= 16 * kTokenTiles rows of activations times n_tiles <= kPass tiles of weights.
-static void pass(Workspace& s, const Kind& kind, const LinearArgs& a, int64_t first_tile, int n_tiles, const LinearRow* rows, int n) {
+static void pass(Buffers& s, const Kind& kind, const LinearArgs& a, int64_t first_tile, int n_tiles, const LinearRow* rows, int n) {
   const PackedMatrix& m = *a.w;
   const int token_tiles = (n + 15) / 16;
   const uint8_t* at[kPass];
@@ -173,7 +173,7 @@ static void pass(Workspace& s, const Kind& kind, const LinearArgs& a, int64_t fi
     for (int t = 0; t < n; t++) write(m, (first_tile + i) * kTileRows, rows[t], load(s.acc[i][t]));
 }
 static void many(const Kind& kind, const LinearArgs& a) {
-  Workspace& s = workspace();
+  Buffers& s = buffers();
   kind.begin();
   for (int r = 0; r < a.n; r += 16 * kTokenTiles)
     for (int64_t i = 0; i < a.n_tiles; i += kPass)
@@ -194,7 +194,7 @@ template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int T> stat
 
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static void linear(const LinearArgs& a) {
   static constexpr Kind kind{unpack_span<C, S, G, Offset, Signed>, span_products<G, Offset == -128, has_min<S, G, Signed>()>, begin_tiles<G>, G, has_min<S, G, Signed>()};
-  if (!a.w->wide) return avx512_kernels.integer[a.w->kernel](a);
+  if (!a.w->wide || a.rows[0].q_low) return avx512_kernels.integer[a.w->kernel](a);
   if (a.n == 1) return few<C, S, G, Offset, Signed, 1>(a);
   if (a.n <= kFewRows) return few<C, S, G, Offset, Signed, kFewRows>(a);
   many(kind, a);

@@ -11,7 +11,7 @@
 
 namespace cpu::avx2 {
 namespace {
-constexpr int kWideTokens = 4, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = 4608;
+constexpr int kBlockTiles = 1, kBlockRows = 2, kDirectRows = 4, kPanelRows = 8, kDotChains = 1, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = 4608;
 constexpr int kDots = 4, kTileQueries = 6, kTileVectors = 1, kDeltaVectors = 1;
 struct F { __m256 a, b; };
 struct I { __m256i a, b; };
@@ -83,6 +83,7 @@ INLINE float hmax(F x) {
 }
 INLINE I set1_i(int32_t x) { const __m256i v = _mm256_set1_epi32(x); return {v, v}; }
 INLINE I add_i(I x, I y) { return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)}; }
+INLINE I times_256(I x) { return {_mm256_slli_epi32(x.a, 8), _mm256_slli_epi32(x.b, 8)}; }
 INLINE F to_float(I x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
 INLINE I round_to_int(F x) { return {_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b)}; }
 INLINE void store_s8(int8_t* p, I x) {
@@ -91,6 +92,7 @@ INLINE void store_s8(int8_t* p, I x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_max_epi8(bytes, _mm_set1_epi8(-127)));
 }
 INLINE B load_bytes(const uint8_t* p) { return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))}; }
+INLINE void store_bytes(uint8_t* p, B x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.a); _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), x.b); }
 INLINE B and_bytes(B x, int m) { const __m256i v = _mm256_set1_epi8(static_cast<char>(m)); return {_mm256_and_si256(x.a, v), _mm256_and_si256(x.b, v)}; }
 INLINE B low_nibbles(B x) { return and_bytes(x, 15); }
 INLINE B high_nibbles(B x) { return and_bytes({_mm256_srli_epi16(x.a, 4), _mm256_srli_epi16(x.b, 4)}, 15); }
@@ -108,17 +110,32 @@ INLINE B look_up(const int8_t* table, B x) {
   const __m256i t = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
   return {_mm256_shuffle_epi8(t, x.a), _mm256_shuffle_epi8(t, x.b)};
 }
-// u8 x s8 cannot saturate 16 bits here: unsigned codes are at most 63, signed ones at most 128, activations 127.
-template <bool Signed> INLINE __m256i dot8(__m256i acc, __m256i w, __m256i x) {
-  const __m256i pairs = Signed ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)) : _mm256_maddubs_epi16(w, x);
-  return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+// Pairs of products in 16 bits. They cannot saturate: unsigned codes are at most 63, signed ones 128, activations 127; and for the
+// same reason several quads of small codes may be added up before their sums are widened.
+struct Partial { __m256i a, b; };
+static constexpr int run_quads(int max_code) {
+  int n = 16;
+  while (n > 1 && n * 2 * max_code * 127 > 32767) n /= 2;
+  return n;
 }
-template <bool Signed> INLINE I dot(I acc, B w, const int8_t* x4) {
+template <bool Signed> INLINE __m256i pairs(__m256i w, __m256i x) {
+  return Signed ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)) : _mm256_maddubs_epi16(w, x);
+}
+template <bool Signed> INLINE Partial dot_run(Partial sum, B w, const int8_t* x4) {
   int32_t word;
   std::memcpy(&word, x4, 4);
   const __m256i x = _mm256_set1_epi32(word);
-  return {dot8<Signed>(acc.a, w.a, x), dot8<Signed>(acc.b, w.b, x)};
+  sum = {_mm256_add_epi16(sum.a, pairs<Signed>(w.a, x)), _mm256_add_epi16(sum.b, pairs<Signed>(w.b, x))};
+  asm("" : "+x"(sum.a), "+x"(sum.b));  // gcc would add up in a tree and spill its leaves
+  return sum;
 }
+INLINE Partial begin_run(I) { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+INLINE I end_run(I sum, Partial run) {
+  const __m256i one = _mm256_set1_epi16(1);
+  return {_mm256_add_epi32(sum.a, _mm256_madd_epi16(run.a, one)), _mm256_add_epi32(sum.b, _mm256_madd_epi16(run.b, one))};
+}
+template <bool Signed> INLINE B dot_codes(B w) { return w; }
+template <bool Signed> INLINE I dot(I sum, B w, const int8_t* x4) { return end_run(sum, dot_run<Signed>(begin_run(sum), w, x4)); }
 template <int At, bool Signed> INLINE __m256 code8(__m256i w) {
   const __m256i up = _mm256_slli_epi32(w, 24 - 8 * At);
   return _mm256_cvtepi32_ps(Signed ? _mm256_srai_epi32(up, 24) : _mm256_srli_epi32(up, 24));

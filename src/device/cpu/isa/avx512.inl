@@ -74,10 +74,12 @@ INLINE void transpose(F* x) {
 INLINE float hmax(F x) { return _mm512_reduce_max_ps(x); }
 INLINE I set1_i(int32_t x) { return _mm512_set1_epi32(x); }
 INLINE I add_i(I x, I y) { return _mm512_add_epi32(x, y); }
+INLINE I times_256(I x) { return _mm512_slli_epi32(x, 8); }
 INLINE F to_float(I x) { return _mm512_cvtepi32_ps(x); }
 INLINE I round_to_int(F x) { return _mm512_cvtps_epi32(x); }
 INLINE void store_s8(int8_t* p, I x) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_max_epi8(_mm512_cvtsepi32_epi8(x), _mm_set1_epi8(-127))); }
 INLINE B load_bytes(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+INLINE void store_bytes(uint8_t* p, B x) { _mm512_storeu_si512(p, x.v); }
 INLINE B low_nibbles(B x) { return {_mm512_and_si512(x.v, _mm512_set1_epi8(15))}; }
 INLINE B high_nibbles(B x) { return {_mm512_and_si512(_mm512_srli_epi16(x.v, 4), _mm512_set1_epi8(15))}; }
 template <int Shift> INLINE B two_bits(B x) { return {_mm512_and_si512(_mm512_srli_epi16(x.v, Shift), _mm512_set1_epi8(3))}; }
@@ -88,12 +90,13 @@ template <int Value> INLINE B with_bit(B x, const uint8_t* bits) {
 }
 INLINE B look_up(const int8_t* table, B x) { return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(table))), x.v)}; }
 // The instruction wants unsigned codes: signed ones are shifted by 128, which the caller takes back through the sums of x (kSignedBias).
+template <bool Signed> INLINE B dot_codes(B w) { return {Signed ? _mm512_xor_si512(w.v, _mm512_set1_epi8(static_cast<char>(0x80))) : w.v}; }
 template <bool Signed> INLINE I dot(I acc, B w, const int8_t* x4) {
   int32_t word;
   std::memcpy(&word, x4, 4);
-  const __m512i u = Signed ? _mm512_xor_si512(w.v, _mm512_set1_epi8(static_cast<char>(0x80))) : w.v;
-  return _mm512_dpbusd_epi32(acc, u, _mm512_set1_epi32(word));
+  return _mm512_dpbusd_epi32(acc, dot_codes<Signed>(w).v, _mm512_set1_epi32(word));
 }
+#include "device/cpu/isa/wide_dot.inl"
 template <int At, bool Signed> INLINE F code_to_float(B w) {
   const __m512i up = _mm512_slli_epi32(w.v, 24 - 8 * At);
   return _mm512_cvtepi32_ps(Signed ? _mm512_srai_epi32(up, 24) : _mm512_srli_epi32(up, 24));

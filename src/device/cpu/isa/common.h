@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include "core/half.h"
+#include "device/cpu/isa/workspace.h"
 #include "device/cpu/kernels.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -16,3 +18,4 @@
 #endif
 #define INLINE inline __attribute__((always_inline))
 #define INLINE_LAMBDA __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 32")

@@ -12,7 +12,7 @@
 
 namespace cpu::neon {
 namespace {
-constexpr int kWideTokens = 4, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = 4608;
+constexpr int kBlockTiles = 1, kBlockRows = 4, kDirectRows = 4, kPanelRows = 8, kDotChains = 1, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = 4608;
 constexpr int kDots = 4, kTileQueries = 6, kTileVectors = 1, kDeltaVectors = 1;
 struct F { float32x4_t v[4]; };
 struct I { int32x4_t v[4]; };
@@ -64,6 +64,7 @@ INLINE float hsum(F x) {  // the same tree as in the other ISAs
 INLINE float hmax(F x) { return vmaxvq_f32(vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3]))); }
 INLINE I set1_i(int32_t x) { return EACH(I, (static_cast<void>(i), vdupq_n_s32(x))); }
 INLINE I add_i(I x, I y) { return EACH(I, vaddq_s32(x.v[i], y.v[i])); }
+INLINE I times_256(I x) { return EACH(I, vshlq_n_s32(x.v[i], 8)); }
 INLINE F to_float(I x) { return EACH(F, vcvtq_f32_s32(x.v[i])); }
 INLINE I round_to_int(F x) { return EACH(I, vcvtnq_s32_f32(x.v[i])); }
 INLINE void store_s8(int8_t* p, I x) {
@@ -71,6 +72,7 @@ INLINE void store_s8(int8_t* p, I x) {
   vst1q_s8(p, vmaxq_s8(vcombine_s8(vqmovn_s16(low), vqmovn_s16(high)), vdupq_n_s8(-127)));
 }
 INLINE B load_bytes(const uint8_t* p) { return EACH(B, vld1q_u8(p + 16 * i)); }
+INLINE void store_bytes(uint8_t* p, B x) { for (int i = 0; i < 4; i++) vst1q_u8(p + 16 * i, x.v[i]); }
 INLINE B low_nibbles(B x) { return EACH(B, vandq_u8(x.v[i], vdupq_n_u8(15))); }
 INLINE B high_nibbles(B x) { return EACH(B, vshrq_n_u8(x.v[i], 4)); }
 template <int Shift> INLINE B two_bits(B x) {
@@ -88,6 +90,7 @@ INLINE B look_up(const int8_t* table, B x) {
   const uint8x16_t values = vreinterpretq_u8_s8(vld1q_s8(table));
   return EACH(B, vqtbl1q_u8(values, x.v[i]));
 }
+template <bool Signed> INLINE B dot_codes(B w) { return w; }
 // s8 x s8 serves unsigned codes too: they are at most 63.
 template <bool Signed> INLINE I dot(I acc, B w, const int8_t* x4) {
   int32_t word;
@@ -95,6 +98,7 @@ template <bool Signed> INLINE I dot(I acc, B w, const int8_t* x4) {
   const int8x16_t x = vreinterpretq_s8_s32(vdupq_n_s32(word));
   return EACH(I, vdotq_s32(acc.v[i], vreinterpretq_s8_u8(w.v[i]), x));
 }
+#include "device/cpu/isa/wide_dot.inl"
 template <int At, bool Signed> INLINE F code_to_float(B w) {
   const auto up = [&](int i) INLINE_LAMBDA { return vshlq_n_u32(vreinterpretq_u32_u8(w.v[i]), 24 - 8 * At); };
   if constexpr (Signed) return EACH(F, vcvtq_f32_s32(vshrq_n_s32(vreinterpretq_s32_u32(up(i)), 24)));

@@ -1,9 +1,11 @@
 // scalar: lane words in plain C++, the reference that every other ISA is compared with.
 #include "device/cpu/isa/common.h"
+#undef UNROLL
+#define UNROLL  // sixteen lanes are a loop already: unrolling around it takes minutes to compile
 
 namespace cpu::scalar {
 namespace {
-constexpr int kWideTokens = 1, kWideExactTokens = 1, kSignedBias = 0, kPrefetchBytes = 0;  // blocks of rows would gain nothing here
+constexpr int kBlockTiles = 1, kBlockRows = 1, kDirectRows = 1, kPanelRows = 1 << 30, kDotChains = 1, kWideExactTokens = 1, kSignedBias = 0, kPrefetchBytes = 0;  // blocks of rows would gain nothing here
 constexpr int kDots = 1, kTileQueries = 1, kTileVectors = 1, kDeltaVectors = 1;
 struct F { float v[16]; };
 struct I { int32_t v[16]; };
@@ -49,10 +51,12 @@ INLINE float hsum(F a) {
 INLINE float hmax(F a) { float m = a.v[0]; for (float x : a.v) m = x > m ? x : m; return m; }
 INLINE I set1_i(int32_t x) { I r; for (int32_t& v : r.v) v = x; return r; }
 INLINE I add_i(I a, I b) { for (int i = 0; i < 16; i++) a.v[i] += b.v[i]; return a; }
+INLINE I times_256(I a) { for (int32_t& v : a.v) v *= 256; return a; }
 INLINE F to_float(I a) { return map([&](int i) { return static_cast<float>(a.v[i]); }); }
 INLINE I round_to_int(F a) { I r; for (int i = 0; i < 16; i++) r.v[i] = static_cast<int32_t>(std::nearbyint(a.v[i])); return r; }
 INLINE void store_s8(int8_t* p, I a) { for (int i = 0; i < 16; i++) p[i] = static_cast<int8_t>(a.v[i] < -127 ? -127 : a.v[i] > 127 ? 127 : a.v[i]); }
 INLINE B load_bytes(const uint8_t* p) { B r; std::memcpy(r.v, p, 64); return r; }
+[[maybe_unused]] INLINE void store_bytes(uint8_t* p, B a) { std::memcpy(p, a.v, 64); }
 INLINE B low_nibbles(B a) { for (uint8_t& x : a.v) x &= 15; return a; }
 INLINE B high_nibbles(B a) { for (uint8_t& x : a.v) x >>= 4; return a; }
 template <int Shift> INLINE B two_bits(B a) { for (uint8_t& x : a.v) x = (x >> Shift) & 3; return a; }
@@ -61,11 +65,13 @@ template <int Value> INLINE B with_bit(B a, const uint8_t* bits) {
   return a;
 }
 INLINE B look_up(const int8_t* table, B a) { for (uint8_t& x : a.v) x = static_cast<uint8_t>(table[x]); return a; }
+template <bool Signed> INLINE B dot_codes(B a) { return a; }
 template <bool Signed> INLINE I dot(I acc, B w, const int8_t* x) {
   for (int row = 0; row < 16; row++)
     for (int i = 0; i < 4; i++) acc.v[row] += (Signed ? static_cast<int8_t>(w.v[4 * row + i]) : static_cast<int32_t>(w.v[4 * row + i])) * x[i];
   return acc;
 }
+#include "device/cpu/isa/wide_dot.inl"
 template <int At, bool Signed> INLINE F code_to_float(B w) {
   return map([&](int row) { return Signed ? static_cast<float>(static_cast<int8_t>(w.v[4 * row + At])) : static_cast<float>(w.v[4 * row + At]); });
 }
