@@ -52,6 +52,8 @@ struct MatrixSource {
   std::vector<int32_t> row_order;  // empty: all rows in order
   int32_t n_experts = 1;           // rows are n_experts equal stacks
   bool precise = false;            // small and sensitive (routers, decay gates): activations are never quantised for it
+  bool mapped = false;           // parts lie in a file's mapping: their pages may be dropped as soon as they are read
+  std::string name{};            // what the model calls it
 };
 enum class Activation : uint8_t { silu, gelu_tanh };
 enum class RopePairs : uint8_t { halves, adjacent };     // dims (i, i + rotary_dim/2), or (2i, 2i + 1)
@@ -121,7 +123,8 @@ class Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;                     // "cpu avx512, 2 threads"
   virtual Precision precision() const = 0;
-  // Matrices for linear and experts, repacked into the device's layout; the source pages may be dropped afterwards.
+  // Matrices for linear and experts, repacked into the device's layout; the source pages may be dropped afterwards. Scales that are NaN or
+  // infinite are refused.
   virtual Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) = 0;
   // A matrix only ever read by embed: may borrow the mapping instead of copying it.
   virtual Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) = 0;

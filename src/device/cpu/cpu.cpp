@@ -1,5 +1,6 @@
 // cpu: the CPU as a Device: picks the ISA, owns the team, uploads by repacking, replays steps.
 #include <cstdio>
+#include "device/cpu/slabs.h"
 #include "device/cpu/encoder.h"
 #include "device/cpu/features.h"
 #include "device/device.h"
@@ -21,7 +22,7 @@ class CpuDevice final : public Device {
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
     MatrixSource ours = source;
     ours.precise = source.precise || is_small(source);
-    TRY(std::unique_ptr<PackedMatrix> packed, pack(ours, team_));
+    TRY(std::unique_ptr<PackedMatrix> packed, pack(ours, team_, slabs_));
     weight_bytes_ += packed->bytes;
     if (options_.trace_dispatch) say_kernel(*packed);
     return std::unique_ptr<Weight>(std::move(packed));
@@ -90,6 +91,7 @@ class CpuDevice final : public Device {
   std::string isa_name_;
   const Kernels& kernels_;
   Team team_;
+  Slabs slabs_;
   State state_;
   CpuEncoder encoder_;
   std::vector<std::vector<float>> scratch_;

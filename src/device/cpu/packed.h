@@ -87,10 +87,9 @@ class PackedMatrix final : public Weight {
   float post_scale = 1;             // NVFP4's per-tensor factor
   bool precise = false;             // always computed with float32 activations
   int kernel = -1;                  // index into the kernel table, the same for every ISA
-  std::byte* data = nullptr;        // 64-byte aligned
+  const std::byte* data = nullptr;  // 64-byte aligned
   size_t bytes = 0;
-  PackedMatrix() = default;
-  ~PackedMatrix() override;
+  std::shared_ptr<const std::byte> memory;  // keeps data alive: a piece of a slab, or the mapping of a packed file
   const std::byte* tile(int64_t expert, int64_t t) const { return data + static_cast<size_t>(expert * tiles + t) * tile_bytes; }
   Variant variant() const { return layout.group == 16 ? Variant::g16 : layout.group == 32 ? Variant::g32 : layout.group == 64 ? Variant::g64 : Variant::exact; }
 };
@@ -106,8 +105,13 @@ class LookupWeight final : public Weight {
   StoredMatrix table;
 };
 
+// The matrix that `source` becomes, but for its bytes.
+PackedMatrix plan_matrix(const MatrixSource& source);
+class Slabs;
 class Team;
-Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team);
+// Refuses scales that are NaN or infinite.
+Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team, Slabs& slabs);
+Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team);  // in slabs of its own
 void unpack_row(const PackedMatrix& m, int64_t row, float* out);  // expert 0's rows come first; slow, exact
 
 }  // namespace cpu
