@@ -1,7 +1,7 @@
-// pack: how fast stored matrices become tiles, in bytes of the file a second, beside a plain copy of the same bytes.
+// pack: how fast stored matrices become tiles, in bytes of the file per second of processor time, beside a plain copy of the same bytes.
 //   bench_pack [THREADS]
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include "device/cpu/slabs.h"
 #include "device/cpu/team.h"
 #include "device/packed_bytes.h"
@@ -12,13 +12,13 @@ int main(int argc, char** argv) {
   const auto best_of = [](auto&& work) {
     double best = 1e30;
     for (int i = 0; i < 5; i++) {
-      const auto begin = std::chrono::steady_clock::now();
+      const std::clock_t begin = std::clock();
       work();
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      best = std::min(best, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
     }
     return best;
   };
-  std::printf("%-12s %10s %10s   GB/s, %d threads\n", "format", "pack", "copy", threads);
+  std::printf("%-12s %10s %10s   GB/s of one of %d threads\n", "format", "pack", "copy", threads);
   for (const std::string& name : weight_formats()) {
     const TestMatrix m = integer_matrix(name, 8192, 4096, 1);
     const double bytes = static_cast<double>(m.codes.size() + m.scale.size() + m.bias.size()) / 1e9;

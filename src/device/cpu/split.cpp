@@ -11,10 +11,9 @@ uint16_t u16(const uint8_t* p) { return load<uint16_t>(p); }
 
 // Sixteen bytes of nibbles: element e is the low nibble of byte e, or the high nibble of byte e - 16.
 void half_nibbles(const uint8_t* q, uint8_t* codes) {
-  for (int i = 0; i < 16; i++) {
-    codes[i] = q[i] & 15;
-    codes[i + 16] = q[i] >> 4;
-  }
+  const auto both = load<U8x16>(q);
+  store(codes, both & 15);
+  store(codes + 16, both >> 4);
 }
 void fifth_bits(const uint8_t* q, uint8_t* codes) {
   for (int j = 0; j < 4; j++) {  // bit i of a byte to bit 4 of byte i: no copy of the byte meets another's bits
@@ -74,8 +73,10 @@ void split_q2_k(const Row& row, int64_t k, int, int, RowBlock& out) {
     out.sub_min[j] = b[j] >> 4;
   }
   for (int n = 0; n < 2; n++)
-    for (int g = 0; g < 4; g++)
-      for (int l = 0; l < 32; l++) out.codes[128 * n + 32 * g + l] = (b[16 + 32 * n + l] >> (2 * g)) & 3;
+    for (int l = 0; l < 32; l += 16) {
+      const auto pairs = load<U8x16>(b + 16 + 32 * n + l);
+      for (int g = 0; g < 4; g++) store(out.codes + 128 * n + 32 * g + l, pairs >> (2 * g) & 3);
+    }
 }
 void split_q3_k(const Row& row, int64_t k, int, int, RowBlock& out) {
   const uint8_t *b = row.codes + k / 256 * 110, *s = b + 96;
@@ -85,9 +86,10 @@ void split_q3_k(const Row& row, int64_t k, int, int, RowBlock& out) {
     out.sub_scale[j] = static_cast<uint8_t>((low | high << 4) - 32);
   }
   for (int n = 0; n < 2; n++)
-    for (int g = 0; g < 4; g++)
-      for (int l = 0; l < 32; l++)
-        out.codes[128 * n + 32 * g + l] = static_cast<uint8_t>(((b[32 + 32 * n + l] >> (2 * g)) & 3) | ((b[l] >> (4 * n + g)) & 1) << 2);  // offset 4
+    for (int l = 0; l < 32; l += 16) {
+      const auto pairs = load<U8x16>(b + 32 + 32 * n + l), high = load<U8x16>(b + l) >> (4 * n);
+      for (int g = 0; g < 4; g++) store(out.codes + 128 * n + 32 * g + l, (pairs >> (2 * g) & 3) | (high >> g & 1) << 2);  // offset 4
+    }
 }
 template <bool Five> void split_q4_k(const Row& row, int64_t k, int, int, RowBlock& out) {
   constexpr int kBytes = Five ? 176 : 144;
@@ -100,25 +102,25 @@ template <bool Five> void split_q4_k(const Row& row, int64_t k, int, int, RowBlo
     out.sub_scale[j + 4] = static_cast<uint8_t>((s[j + 8] & 15) | (s[j] >> 6) << 4);
     out.sub_min[j + 4] = static_cast<uint8_t>((s[j + 8] >> 4) | (s[j + 4] >> 6) << 4);
   }
-  for (int j = 0; j < 8; j += 2)
-    for (int l = 0; l < 32; l++) {
-      out.codes[32 * j + l] = q[16 * j + l] & 15;
-      out.codes[32 * j + 32 + l] = q[16 * j + l] >> 4;
+  for (int l = 0; l < 32; l += 16) {
+    const U8x16 fifths = Five ? load<U8x16>(b + 16 + l) : U8x16{};
+    for (int j = 0; j < 8; j += 2) {
+      const auto both = load<U8x16>(q + 16 * j + l);
+      store(out.codes + 32 * j + l, (both & 15) | (fifths >> j & 1) << 4);
+      store(out.codes + 32 * j + 32 + l, both >> 4 | (fifths >> (j + 1) & 1) << 4);
     }
-  if (Five)
-    for (int j = 0; j < 8; j++)
-      for (int l = 0; l < 32; l++) out.codes[32 * j + l] = static_cast<uint8_t>(out.codes[32 * j + l] | ((b[16 + l] >> j) & 1) << 4);
+  }
 }
 void split_q6_k(const Row& row, int64_t k, int, int, RowBlock& out) {
   const uint8_t* b = row.codes + k / 256 * 210;
   out.d = u16(b + 208);
   std::memcpy(out.sub_scale, b + 192, 16);
   for (int n = 0; n < 2; n++)
-    for (int g = 0; g < 4; g++)
-      for (int l = 0; l < 32; l++) {
-        const int low = b[64 * n + 32 * (g & 1) + l], high = (b[128 + 32 * n + l] >> (2 * g)) & 3;
-        out.codes[128 * n + 32 * g + l] = static_cast<uint8_t>((g < 2 ? low & 15 : low >> 4) | high << 4);
-      }
+    for (int l = 0; l < 32; l += 16) {
+      const auto a = load<U8x16>(b + 64 * n + l), c = load<U8x16>(b + 64 * n + 32 + l), pairs = load<U8x16>(b + 128 + 32 * n + l);
+      const U8x16 low[4] = {a & 15, c & 15, a >> 4, c >> 4};
+      for (int g = 0; g < 4; g++) store(out.codes + 128 * n + 32 * g + l, low[g] | (pairs >> (2 * g) & 3) << 4);
+    }
 }
 void split_iq4_xs(const Row& row, int64_t k, int, int, RowBlock& out) {
   const uint8_t* b = row.codes + k / 256 * 136;
@@ -140,10 +142,18 @@ template <int Bits> uint64_t spread(uint64_t w) {
   return (w & kEighth) | (w >> Bits & kEighth) << 8;
 }
 template <int Bits> void stream_codes(const uint8_t* p, int inputs, uint8_t* codes) {
-  for (int i = 0; i < inputs; i += 8, p += Bits) {
-    uint64_t word = 0;
-    std::memcpy(&word, p, Bits);
-    store(codes + i, spread<Bits>(word) ^ (Bits == 8 ? 0x8080808080808080u : 0));  // 8 bits become code - 128; the layout's offset gives it back
+  for (int i = 0; i < inputs; i += 32, p += 4 * Bits, codes += 32) {
+    if constexpr (Bits == 4) {
+      const auto both = load<U8x16>(p), low = both & 15, high = both >> 4;
+      store(codes, __builtin_shufflevector(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
+      store(codes + 16, __builtin_shufflevector(low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
+      continue;
+    }
+    for (int j = 0; j < 4; j++) {
+      const int at = std::min(Bits * j, 4 * Bits - 8);  // eight bytes, all of them inside these 32 codes
+      const uint64_t word = load<uint64_t>(p + at) >> (8 * (Bits * j - at));
+      store(codes + 8 * j, spread<Bits>(word) ^ (Bits == 8 ? 0x8080808080808080u : 0));  // 8 bits become code - 128; the layout's offset gives it back
+    }
   }
 }
 template <int Bits, DType Type> void split_affine(const Row& row, int64_t k, int inputs, int group, RowBlock& out) {

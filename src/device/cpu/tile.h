@@ -3,10 +3,14 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 #include "device/cpu/split.h"
 
 namespace cpu {
 
+using U8x16 = uint8_t __attribute__((vector_size(16)));
 using U32x4 = uint32_t __attribute__((vector_size(16)));
 using U16x8 = uint16_t __attribute__((vector_size(16)));
 
@@ -65,12 +69,17 @@ inline void put_bytes(const RowBlock* b, int k, uint8_t* chunk) {
 }
 // One bit of 32 codes: bit e of the result is that of code e.
 inline uint32_t bits_of(const uint8_t* codes, int bit) {
+#if defined(__SSE2__)
+  const auto sixteen = [bit](const uint8_t* at) { return static_cast<uint32_t>(_mm_movemask_epi8(_mm_slli_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)), 7 - bit))); };
+  return sixteen(codes) | sixteen(codes + 16) << 16;
+#else
   uint32_t bits = 0;
   for (int j = 0; j < 4; j++) {
     const uint64_t ones = (load<uint64_t>(codes + 8 * j) >> bit) & 0x0101010101010101u;
     bits |= static_cast<uint32_t>(ones * 0x0102040810204080u >> 56) << (8 * j);
   }
   return bits;
+#endif
 }
 inline void put_plane(const RowBlock* b, int k, int bit, uint8_t* plane) {
   for (int pair = 0; pair < kTileRows / 2; pair++) {
@@ -129,17 +138,19 @@ template <PackCodes C, PackScales S, auto Split> void pack_tile(const PackLayout
 
 // Rows of elements of their own: 16 of an input become adjacent.
 template <class Vector> void pack_elements(const PackLayout&, std::span<const Row> rows, int64_t cols, uint8_t* p) {
-  using Element = std::remove_cvref_t<decltype(Vector{}[0])>;
-  constexpr int kSide = 16 / static_cast<int>(sizeof(Element)), kSize = static_cast<int>(sizeof(Element));
-  for (int first = 0; first < kTileRows; first += kSide)
-    for (int64_t k = 0; k < cols; k += kSide) {
-      Vector v[kSide] = {};
-      const int n = static_cast<int>(std::min<int64_t>(kSide, cols - k));
-      for (int i = 0; i < kSide && first + i < static_cast<int>(rows.size()); i++)
-        std::memcpy(&v[i], rows[static_cast<size_t>(first + i)].codes + k * kSize, n == kSide ? 16 : static_cast<size_t>(n * kSize));
-      transpose(v);
-      for (int i = 0; i < n; i++) store(p + (k + i) * kSize * kTileRows + first * kSize, v[i]);
-    }
+  constexpr int kSize = sizeof(Vector{}[0]), kSide = 16 / kSize;
+  const auto square = [&](int first, int64_t k, auto read, int n) {
+    Vector v[kSide] = {};
+    for (int i = 0; i < kSide && first + i < static_cast<int>(rows.size()); i++) read(v[i], rows[static_cast<size_t>(first + i)].codes + k * kSize);
+    transpose(v);
+    for (int i = 0; i < n; i++) store(p + (k + i) * kSize * kTileRows + first * kSize, v[i]);
+  };
+  for (int first = 0; first < kTileRows; first += kSide) {
+    int64_t k = 0;
+    for (; k + kSide <= cols; k += kSide) square(first, k, [](Vector& v, const uint8_t* at) { v = load<Vector>(at); }, kSide);
+    const int rest = static_cast<int>(cols - k);
+    if (rest > 0) square(first, k, [rest](Vector& v, const uint8_t* at) { std::memcpy(&v, at, static_cast<size_t>(rest * kSize)); }, rest);
+  }
 }
 
 }  // namespace cpu
