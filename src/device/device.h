@@ -114,6 +114,7 @@ struct DeviceOptions {
   int threads = 0;          // 0: physical cores
   std::string isa;          // "", "scalar", "avx2", "avx512", "amx", "neon"
   bool pin = false;
+  std::string packed_path, packed_key;  // keep packed matrices in this file, for the state of the model that these 64 characters name; "": do not
   bool trace_dispatch = false;  // say on standard error which candidates refused and why
 };
 struct StatePlan { int32_t n_pages = 0, page_tokens = 32, n_slots = 0; };
@@ -130,6 +131,10 @@ class Device {
   virtual Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) = 0;
   virtual Result<std::unique_ptr<Weight>> upload_vector(std::span<const float> values) = 0;
   virtual size_t weight_bytes() const = 0;                  // resident bytes of everything uploaded
+  // Matrices of this very model lie in a packed file: upload does not read its source, which was checked when that file was written.
+  virtual bool has_packed() const { return false; }
+  // After the last upload: a packed file being written gets its name. What the user should know about it.
+  virtual std::vector<std::string> end_uploads() { return {}; }
 
   // Replaces all sequence state. Pages hold page_tokens keys and values of every paged layer; slots hold every recurrent layer.
   virtual Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) = 0;
@@ -144,3 +149,5 @@ class Device {
   virtual std::span<const float> host(const Tensor& t) = 0; // valid until the next begin()
 };
 Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options);
+// Reads everything in a packed file and compares it with its checksums; the number of bytes.
+Result<size_t> verify_packed(const std::string& path);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include "core/mapped_file.h"
 #include "model/keys.h"
+#include "model/read_ahead.h"
 
 namespace {
 
@@ -341,7 +342,7 @@ Status Weights::upload(Request& r, Device& device) {
     TRY(*r.to, device.upload_vector(values));
     return ok_status();
   }
-  if (r.kind == Kind::lookup)
+  if (r.kind == Kind::lookup && !device.has_packed())
     if (const Status good = check_scales(first); !good) return refused(good.error());
   auto uploaded = r.kind == Kind::lookup ? device.upload_lookup(first) : device.upload(r.source);
   if (!uploaded) return refused(uploaded.error());
@@ -351,9 +352,17 @@ Status Weights::upload(Request& r, Device& device) {
 
 Status Weights::upload(Device& device, const std::function<void(const LoadProgress&)>& progress) {
   LoadProgress done;
-  for (const Request& r : requests_) done.total_bytes += r.bytes;
+  std::vector<std::span<const std::byte>> ranges;
+  for (const Request& r : requests_) {
+    done.total_bytes += r.bytes;
+    if (r.kind == Kind::matrix && !device.has_packed())
+      for (const StoredMatrix& part : r.source.parts) ranges.insert(ranges.end(), {part.codes, part.scale, part.bias});
+  }
+  ReadAhead read_ahead(std::move(ranges));
   for (Request& r : requests_) {
     TRY_STATUS(upload(r, device));
+    if (r.kind == Kind::matrix)
+      for (const StoredMatrix& part : r.source.parts) read_ahead.used(stored_bytes(part));
     for (size_t i = 0; i < r.entries.size(); i++) {
       const bool last = --r.entries[i]->uses == 0;  // fused tensors are read twice
       if (!last || r.kind == Kind::lookup) continue;

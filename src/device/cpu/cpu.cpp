@@ -1,8 +1,9 @@
 // cpu: the CPU as a Device: picks the ISA, owns the team, uploads by repacking, replays steps.
 #include <cstdio>
-#include "device/cpu/slabs.h"
 #include "device/cpu/encoder.h"
 #include "device/cpu/features.h"
+#include "device/cpu/packed_file.h"
+#include "device/cpu/slabs.h"
 #include "device/device.h"
 
 namespace cpu {
@@ -12,6 +13,7 @@ class CpuDevice final : public Device {
  public:
   CpuDevice(const DeviceOptions& options, const IsaEntry& isa, int threads)
       : options_(options), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_) {
+    if (!options.packed_path.empty()) packed_ = PackedCache(options.packed_path, options.packed_key);
     scratch_.resize(static_cast<size_t>(threads));
     resize_scratch(64);
   }
@@ -22,7 +24,11 @@ class CpuDevice final : public Device {
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
     MatrixSource ours = source;
     ours.precise = source.precise || is_small(source);
-    TRY(std::unique_ptr<PackedMatrix> packed, pack(ours, team_, slabs_));
+    auto packed = std::make_unique<PackedMatrix>(plan_matrix(ours));
+    if (!packed_.find(ours, *packed)) {
+      TRY(packed, pack(ours, team_, slabs_));
+      packed_.keep(ours, *packed);
+    }
     weight_bytes_ += packed->bytes;
     if (options_.trace_dispatch) say_kernel(*packed);
     return std::unique_ptr<Weight>(std::move(packed));
@@ -39,6 +45,8 @@ class CpuDevice final : public Device {
     return std::unique_ptr<Weight>(std::move(weight));
   }
   size_t weight_bytes() const override { return weight_bytes_; }
+  bool has_packed() const override { return packed_.ready(); }
+  std::vector<std::string> end_uploads() override { return packed_.finish(); }
 
   Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
     resize_scratch(state_scratch_floats(layers));
@@ -92,6 +100,7 @@ class CpuDevice final : public Device {
   const Kernels& kernels_;
   Team team_;
   Slabs slabs_;
+  PackedCache packed_;
   State state_;
   CpuEncoder encoder_;
   std::vector<std::vector<float>> scratch_;
