@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr uint32_t kLoad = kModel | kContext | kDevice;
+constexpr uint32_t kLoad = kModel | kContext | kDevice | kPacked;
 constexpr uint32_t kTalk = kLoad | kSampling | kConversation;
 
 const std::vector<Command>& list() {
@@ -24,6 +24,10 @@ const std::vector<Command>& list() {
        kLoad | kServe, 0, 1, {"calla serve starter", "calla serve owner/repo --port 8000 --parallel 8", "calla serve ./model.gguf --host 0.0.0.0 --api-key secret"}, serve_command},
       {"pull", "NAME", "fetch a model from the hub", "Resumes, verifies size and sha256, and says which file of several was chosen and why.", kHub, 1, 1,
        {"calla pull starter", "calla pull owner/repo", "calla pull owner/repo:Q4_K_M"}, pull_command},
+      {"pack", "MODEL", "write the packed file that --packed starts from",
+       "Weights in the order in which the processor reads them, in CALLA_CACHE/packed or ~/.cache/calla/packed; about as large as the model. It may be deleted at any time. Without --verify it is "
+       "written unless it is there and belongs to the model as it is now.",
+       kModel | kDevice | kPack, 1, 1, {"calla pack starter", "calla pack ./model.gguf --verify"}, pack_command},
       {"list", "", "models on this machine", "", kHub, 0, 0, {"calla list", "calla list --json"}, list_command},
       {"rm", "NAME...", "remove models", "Files that other models share stay.", kHub, 1, 64, {"calla rm starter", "calla rm owner/repo:Q4_K_M"}, remove_command},
       {"inspect", "MODEL", "what a model is, how it is quantised, whether it fits", "Opens the file; loads no weights.", kModel | kContext | kInspect, 1, 1,

@@ -11,6 +11,7 @@ int serve_command(const Options& options);
 int bench_command(const Options& options);
 int inspect_command(const Options& options);
 int pull_command(const Options& options);
+int pack_command(const Options& options);
 int list_command(const Options& options);
 int remove_command(const Options& options);
 int selftest_command(const Options& options);

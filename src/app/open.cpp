@@ -10,14 +10,6 @@
 
 namespace {
 
-Result<LoadedModel> load_with_progress(const WeightFile& file, Device& device, bool quiet) {
-  LoadOptions load;
-  ProgressLine line;
-  if (!quiet)
-    load.progress = [&line](const LoadProgress& p) { line.show(fmt::format("loading {} of {}", human_bytes(static_cast<double>(p.done_bytes)), human_bytes(static_cast<double>(p.total_bytes)))); };
-  return load_model(file, device, load);
-}
-
 Status open_text(OpenedModel& model) {
   auto tokenizer = open_tokenizer(*model.file.weights);
   if (!tokenizer) {
@@ -79,6 +71,23 @@ DeviceOptions device_options(const Options& options) {
   return device;
 }
 
+Result<DeviceOptions> device_options(const Options& options, const WeightFile& file) {
+  DeviceOptions device = device_options(options);
+  if (!options.packed) return device;
+  TRY(PackedPlace place, packed_place(file, store_options_from_environment()));
+  device.packed_path = std::move(place.path);
+  device.packed_key = std::move(place.key);
+  return device;
+}
+
+Result<LoadedModel> load_with_progress(const WeightFile& file, Device& device, bool quiet) {
+  LoadOptions load;
+  ProgressLine line;
+  if (!quiet)
+    load.progress = [&line](const LoadProgress& p) { line.show(fmt::format("loading {} of {}", human_bytes(static_cast<double>(p.done_bytes)), human_bytes(static_cast<double>(p.total_bytes)))); };
+  return load_model(file, device, load);
+}
+
 EngineOptions engine_options(const Options& options) {
   EngineOptions engine;
   engine.max_sequences = options.parallel;
@@ -90,7 +99,8 @@ Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning)
   OpenedModel model;
   TRY(model.file, open_file(options));
   const double begin = seconds_now();
-  TRY(auto device, make_cpu_device(device_options(options)));
+  TRY(const DeviceOptions wanted, device_options(options, *model.file.weights));
+  TRY(auto device, make_cpu_device(wanted));
   TRY(auto loaded, load_with_progress(*model.file.weights, *device, tuning.quiet));
   TRY(model.defaults, generation_defaults(*model.file.weights));
   model.parts = std::move(loaded.parts);

@@ -37,6 +37,10 @@ struct OpenTuning {
 };
 EngineOptions engine_options(const Options& options);
 DeviceOptions device_options(const Options& options);
+// The same for one model, with the place of its packed file when that was asked for.
+Result<DeviceOptions> device_options(const Options& options, const WeightFile& file);
+// With a progress line on a terminal unless quiet.
+Result<LoadedModel> load_with_progress(const WeightFile& file, Device& device, bool quiet);
 Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning);
 Result<OpenedModel> open_model(const Options& options);
 // The same, failing when the checkpoint has no tokenizer that can be read.

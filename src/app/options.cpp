@@ -53,6 +53,7 @@ const OptionSpec kTable[] = {
     {kDevice, "--isa", "WORD", "scalar, avx2, avx512, amx or neon", "force one instruction set", "CALLA_ISA", set_isa},
     {kDevice, "--pin", "", "", "bind threads to cores", "", [](Options& o, std::string_view) { return o.pin = true; }},
     {kDevice, "--profile", "", "", "say at the end where the device's time went, by operation", "", [](Options& o, std::string_view) { return o.profile = true; }},
+    {kPacked, "--packed", "", "", "keep the weights as the processor reads them in a file of their own, for quick starts", "", [](Options& o, std::string_view) { return o.packed = true; }},
     {kDevice, "--trace", "WORD", "dispatch", "dispatch: say which kernels were chosen and why others refused", "",
      [](Options& o, std::string_view v) { return o.trace_dispatch = v == "dispatch"; }},
 
@@ -109,6 +110,7 @@ const OptionSpec kTable[] = {
     {kTokenize, "--plain", "", "", "text of special tokens is text", "", [](Options& o, std::string_view) { return o.plain = true; }},
     {kTokenize, "--bos", "", "", "add the tokens that the model asks for around a text", "", [](Options& o, std::string_view) { return o.bos = true; }},
     {kDetokenize, "--skip-special", "", "", "leave out special tokens", "", [](Options& o, std::string_view) { return o.skip_special = true; }},
+    {kPack, "--verify", "", "", "read the packed file that is there and compare it with its checksums", "", [](Options& o, std::string_view) { return o.verify = true; }},
     {kInspect, "--tensors", "", "", "list every tensor", "", [](Options& o, std::string_view) { return o.tensors = true; }},
 };
 

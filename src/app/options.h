@@ -13,7 +13,7 @@ struct Options {
   int context = 0, threads = 0;        // 0: the model's own; physical cores
   Precision precision = Precision::fast;
   std::string isa;
-  bool pin = false, trace_dispatch = false, profile = false;
+  bool pin = false, trace_dispatch = false, profile = false, packed = false;
 
   std::optional<float> temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;
   std::optional<int> top_k, max_tokens;
@@ -33,7 +33,7 @@ struct Options {
 
   std::vector<TokenId> ids;
   std::string logits_file;             // eval: where whole rows go, "" for nowhere
-  bool all_positions = false, plain = false, bos = false, skip_special = false, tensors = false;
+  bool all_positions = false, plain = false, bos = false, skip_special = false, tensors = false, verify = false;
 
   std::string state_dir;               // where history lies; "" when no home is known
   bool color = true;                   // NO_COLOR unset and TERM not dumb
@@ -42,7 +42,7 @@ struct Options {
 // Groups of options; a command names those it takes.
 enum Group : uint32_t {
   kGeneral = 1, kModel = 2, kContext = 4, kDevice = 8, kSampling = 16, kConversation = 32, kServe = 64, kBench = 128, kEval = 256, kTokenize = 512,
-  kDetokenize = 1024, kInspect = 2048, kHub = 4096, kPrompt = 8192,
+  kDetokenize = 1024, kInspect = 2048, kHub = 4096, kPrompt = 8192, kPacked = 16384, kPack = 32768,
 };
 
 // One row of the table.

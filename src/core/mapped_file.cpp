@@ -52,6 +52,11 @@ void MappedFile::drop(std::span<const std::byte> range) {
   if (end > begin) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
+void MappedFile::will_need(std::span<const std::byte> range) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), begin = reinterpret_cast<uintptr_t>(range.data()) / page * page;
+  ::madvise(reinterpret_cast<void*>(begin), reinterpret_cast<uintptr_t>(range.data()) + range.size() - begin, MADV_WILLNEED);
+}
+
 Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   Descriptor file;
   TRY(const size_t size, open_regular(path, file));

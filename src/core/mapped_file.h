@@ -15,6 +15,8 @@ class MappedFile {
   // Tells the kernel that these pages of the mapping will not be read soon, so that they leave resident memory.
   // `range` may point anywhere inside bytes(); only whole pages inside it are dropped. Reading them again is correct, only slower.
   static void drop(std::span<const std::byte> range);
+  // Asks for these pages to be read from disk now, without waiting for them.
+  static void will_need(std::span<const std::byte> range);
 
  private:
   MappedFile(std::string path, const std::byte* data, size_t size) : path_(std::move(path)), data_(data), size_(size) {}

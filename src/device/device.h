@@ -52,6 +52,8 @@ struct MatrixSource {
   std::vector<int32_t> row_order;  // empty: all rows in order
   int32_t n_experts = 1;           // rows are n_experts equal stacks
   bool precise = false;            // small and sensitive (routers, decay gates): activations are never quantised for it
+  bool mapped = false;           // parts lie in a file's mapping: their pages may be dropped as soon as they are read
+  std::string name{};            // what the model calls it
 };
 enum class Activation : uint8_t { silu, gelu_tanh };
 enum class RopePairs : uint8_t { halves, adjacent };     // dims (i, i + rotary_dim/2), or (2i, 2i + 1)
@@ -122,6 +124,7 @@ struct DeviceOptions {
   std::string isa;          // "", "scalar", "avx2", "avx512", "amx", "neon"
   bool pin = false;
   bool profile = false;         // say on standard error at the end where the time went
+  std::string packed_path, packed_key;  // keep packed matrices in this file, for the state of the model that these 64 characters name; "": do not
   bool trace_dispatch = false;  // say on standard error which candidates refused and why
 };
 struct StatePlan { int32_t n_pages = 0, page_tokens = 32, n_slots = 0; };
@@ -131,12 +134,17 @@ class Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;                     // "cpu avx512, 2 threads"
   virtual Precision precision() const = 0;
-  // Matrices for linear and experts, repacked into the device's layout; the source pages may be dropped afterwards.
+  // Matrices for linear and experts, repacked into the device's layout; the source pages may be dropped afterwards. Scales that are NaN or
+  // infinite are refused.
   virtual Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) = 0;
   // A matrix only ever read by embed: may borrow the mapping instead of copying it.
   virtual Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) = 0;
   virtual Result<std::unique_ptr<Weight>> upload_vector(std::span<const float> values) = 0;
   virtual size_t weight_bytes() const = 0;                  // resident bytes of everything uploaded
+  // Matrices of this very model lie in a packed file: upload does not read its source, which was checked when that file was written.
+  virtual bool has_packed() const { return false; }
+  // After the last upload: a packed file being written gets its name. What the user should know about it.
+  virtual std::vector<std::string> end_uploads() { return {}; }
 
   // Replaces all sequence state. Pages hold page_tokens keys and values of every paged layer; slots hold every recurrent layer.
   virtual Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) = 0;
@@ -151,3 +159,5 @@ class Device {
   virtual std::span<const float> host(const Tensor& t) = 0; // valid until the next begin()
 };
 Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options);
+// Reads everything in a packed file and compares it with its checksums; the number of bytes.
+Result<size_t> verify_packed(const std::string& path);

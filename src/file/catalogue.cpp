@@ -79,6 +79,12 @@ Result<std::string> Catalogue::sidecar(std::string_view name, size_t max_bytes) 
   return read_file(folder_ + "/" + std::string(name), max_bytes);
 }
 
+std::vector<std::string> Catalogue::files() const {
+  std::vector<std::string> files;
+  for (const auto& mapping : mappings_) files.push_back(mapping->path());
+  return files;
+}
+
 size_t Catalogue::weight_bytes() const {
   size_t total = 0;
   for (const auto& tensor : tensors_) total += tensor.bytes.size();

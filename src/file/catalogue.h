@@ -30,6 +30,7 @@ class Catalogue : public WeightFile {
   std::span<const StoredTensor> tensors() const override { return tensors_; }
   const StoredTensor* find(std::string_view name) const override;
   const std::string& path() const override { return path_; }
+  std::vector<std::string> files() const override;
   Result<std::string> sidecar(std::string_view name, size_t max_bytes) const override;
   size_t weight_bytes() const override;
 

@@ -34,6 +34,7 @@ class WeightFile {
   virtual std::vector<std::string_view> meta_keys() const = 0;
   virtual std::string_view config() const = 0;                             // config.json's text; "" for GGUF
   virtual const std::string& path() const = 0;                             // what was opened: a .gguf, or a folder
+  virtual std::vector<std::string> files() const { return {path()}; }      // every file that holds weights
   // A text file that lies beside the weights (tokenizer.json, generation_config.json, chat_template.jinja), at most max_bytes.
   // not_found when there is none.
   virtual Result<std::string> sidecar(std::string_view name, size_t max_bytes) const = 0;

@@ -54,6 +54,10 @@ size_t row_bytes(const Format& format, int64_t cols);
 // ok when the planes have the sizes that shape and format ask for; whoever assembles a matrix from a file calls this before decode_row.
 // The message says what was expected and found, without the tensor's name.
 Status check_matrix(const StoredMatrix& matrix);
+// Whether the scales of these rows are numbers. A matrix with a NaN or an infinity among them is refused by whoever takes it in: check_scales
+// looks at all rows at once, in the words of a refusal.
+bool scales_are_finite(const StoredMatrix& matrix, int64_t first_row, int64_t rows);
+Status check_scales(const StoredMatrix& matrix);
 // Decodes row `row` (0 … shape.rows()-1) of the matrix into out[0 … cols). Slow, exact in float32.
 void decode_row(const StoredMatrix& matrix, int64_t row, float* out);
 // Bits per weight including scales; planes of scales are counted at 16 bits an element (8 for e8m0 and e4m3).

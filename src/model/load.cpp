@@ -34,7 +34,9 @@ Result<Prepared> prepare(const WeightFile& file, bool exact) {
 Result<LoadedModel> load_model(const WeightFile& file, Device& device, const LoadOptions& options) {
   TRY(Prepared p, prepare(file, device.precision() == Precision::exact));
   TRY_STATUS(p.weights->upload(device, options.progress));
-  return LoadedModel{std::move(p.model), p.weights->notes(), p.weights->parts()};
+  std::vector<std::string> notes = p.weights->notes();
+  for (std::string& note : device.end_uploads()) notes.push_back(std::move(note));
+  return LoadedModel{std::move(p.model), std::move(notes), p.weights->parts()};
 }
 
 Result<ModelReport> inspect_model(const WeightFile& file) {

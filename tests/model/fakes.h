@@ -81,6 +81,7 @@ class FakeDevice final : public Device {
   Precision precision() const override { return Precision::exact; }
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
     std::vector<std::vector<float>> rows;
+    for (const StoredMatrix& part : source.parts) TRY_STATUS(check_scales(part));
     for (const StoredMatrix& part : source.parts)
       for (int64_t r = 0; r < part.shape.rows(); r++) decode_row(part, r, rows.emplace_back(static_cast<size_t>(part.shape.back())).data());
     Upload u{'m', {}, source.n_experts};

@@ -2,6 +2,8 @@
 #include <cstdio>
 #include "device/cpu/encoder.h"
 #include "device/cpu/features.h"
+#include "device/cpu/packed_file.h"
+#include "device/cpu/slabs.h"
 #include "device/device.h"
 
 namespace cpu {
@@ -11,6 +13,7 @@ class CpuDevice final : public Device {
  public:
   CpuDevice(const DeviceOptions& options, const IsaEntry& isa, int threads)
       : options_(options), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_, threads) {
+    if (!options.packed_path.empty()) packed_ = PackedCache(options.packed_path, options.packed_key);
     scratch_.resize(static_cast<size_t>(threads));
     resize_scratch(kExpertScratchFloats);
     encoder_.step.profile = options.profile;
@@ -24,7 +27,11 @@ class CpuDevice final : public Device {
 
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
     if (source.parts.size() == 1 && source.parts.front().shape.rows() == 1 && source.n_experts == 1) return upload_row(source.parts.front());
-    TRY(std::unique_ptr<PackedMatrix> packed, pack(source, team_));
+    auto packed = std::make_unique<PackedMatrix>(plan_matrix(source));
+    if (!packed_.find(source, *packed)) {
+      TRY(packed, pack(source, team_, slabs_));
+      packed_.keep(source, *packed);
+    }
     packed->fine = is_small(source);
     packed->wide = kernels_.wide && !packed->fine;
     weight_bytes_ += packed->bytes;
@@ -43,6 +50,8 @@ class CpuDevice final : public Device {
     return std::unique_ptr<Weight>(std::move(weight));
   }
   size_t weight_bytes() const override { return weight_bytes_; }
+  bool has_packed() const override { return packed_.ready(); }
+  std::vector<std::string> end_uploads() override { return packed_.finish(); }
 
   Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
     resize_scratch(state_scratch_floats(layers));
@@ -111,6 +120,8 @@ class CpuDevice final : public Device {
   std::string isa_name_;
   const Kernels& kernels_;
   Team team_;
+  Slabs slabs_;
+  PackedCache packed_;
   State state_;
   CpuEncoder encoder_;
   std::vector<std::vector<float>> scratch_;

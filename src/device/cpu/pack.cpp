@@ -1,82 +1,15 @@
 // pack: repacks stored matrices into tiles, in parallel, and reads single rows back.
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <sys/mman.h>
 #include "core/half.h"
+#include "core/mapped_file.h"
+#include "device/cpu/slabs.h"
 #include "device/cpu/kernels.h"
-#include "device/cpu/split.h"
 #include "device/cpu/team.h"
+#include "device/cpu/tile.h"
 
 namespace cpu {
 namespace {
-
-uint32_t load32(const uint8_t* p) {
-  uint32_t v;
-  std::memcpy(&v, p, 4);
-  return v;
-}
-void store32(uint8_t* p, uint32_t v) { std::memcpy(p, &v, 4); }
-
-// Puts 32 codes of one lane into a chunk.
-void put_nibbles(const uint8_t* codes, uint8_t* chunk, int lane) {
-  for (int j = 0; j < 4; j++)
-    store32(chunk + 64 * j + 4 * lane, (load32(codes + 8 * j) & 0x0f0f0f0fu) | (load32(codes + 8 * j + 4) & 0x0f0f0f0fu) << 4);
-}
-void put_pairs(const uint8_t* codes, uint8_t* chunk, int lane) {
-  for (int j = 0; j < 2; j++) {
-    uint32_t word = 0;
-    for (int q = 0; q < 4; q++) word |= (load32(codes + 16 * j + 4 * q) & 0x03030303u) << (2 * q);
-    store32(chunk + 64 * j + 4 * lane, word);
-  }
-}
-void put_plane(const uint8_t* codes, int bit, uint8_t* plane, int lane) {
-  for (int quad = 0; quad < 8; quad++) {
-    unsigned nibble = 0;
-    for (int i = 0; i < 4; i++) nibble |= ((codes[4 * quad + i] >> bit) & 1u) << i;
-    plane[8 * quad + lane / 2] = static_cast<uint8_t>(plane[8 * quad + lane / 2] | nibble << (4 * (lane & 1)));
-  }
-}
-void put_chunk(PackCodes c, const uint8_t* codes, uint8_t* chunk, int lane) {
-  switch (c) {
-    case PackCodes::u2: return put_pairs(codes, chunk, lane);
-    case PackCodes::u3: put_pairs(codes, chunk, lane); return put_plane(codes, 2, chunk + 128, lane);
-    case PackCodes::u5: put_nibbles(codes, chunk, lane); return put_plane(codes, 4, chunk + 256, lane);
-    case PackCodes::u6:
-      put_nibbles(codes, chunk, lane);
-      put_plane(codes, 4, chunk + 256, lane);
-      return put_plane(codes, 5, chunk + 320, lane);
-    case PackCodes::s8:
-      for (int quad = 0; quad < 8; quad++) store32(chunk + 64 * quad + 4 * lane, load32(codes + 4 * quad));
-      return;
-    default: return put_nibbles(codes, chunk, lane);
-  }
-}
-
-void put16(uint8_t* p, int lane, uint16_t v) { std::memcpy(p + 2 * lane, &v, 2); }
-void put_float(uint8_t* p, int lane, float v) { std::memcpy(p + 4 * lane, &v, 4); }
-void put_scales(const PackLayout& l, int inputs, const RowBlock& b, uint8_t* p, int lane) {
-  const int groups = (inputs + l.scale_group - 1) / l.scale_group;
-  if (l.scales == PackScales::super || l.scales == PackScales::super_min) {
-    put16(p, lane, b.d);
-    if (l.scales == PackScales::super_min) put16(p + 32, lane, b.dmin);
-  }
-  for (int g = 0; g < groups; g++) switch (l.scales) {
-      case PackScales::f16: put16(p + 32 * g, lane, b.scale16[g]); break;
-      case PackScales::f16_min: case PackScales::bf16_min:
-        put16(p + 64 * g, lane, b.scale16[g]);
-        put16(p + 64 * g + 32, lane, b.min16[g]);
-        break;
-      case PackScales::f32_min:
-        put_float(p + 128 * g, lane, b.scale32[g]);
-        put_float(p + 128 * g + 64, lane, b.min32[g]);
-        break;
-      case PackScales::e8m0: p[16 * g + lane] = b.sub_scale[g]; break;
-      case PackScales::super_min: p[64 + 16 * (groups + g) + lane] = b.sub_min[g]; [[fallthrough]];
-      case PackScales::super: p[64 + 16 * g + lane] = b.sub_scale[g]; break;
-      case PackScales::none: break;
-    }
-}
 
 size_t tile_size(const PackLayout& l, int64_t cols) {
   size_t bytes = 0;
@@ -108,83 +41,109 @@ struct RowFinder {
   }
 };
 
-void pack_integer_lane(const PackedMatrix& m, const PackPlan& plan, const StoredMatrix& part, int64_t row, uint8_t* p, int lane) {
-  RowBlock block;
-  const PackLayout& l = plan.layout;
-  for (int64_t k = 0; k < m.cols; k += l.block) {
-    const int inputs = static_cast<int>(std::min<int64_t>(l.block, m.cols - k));
-    plan.split(part, row, k, inputs, block);
-    put_scales(l, inputs, block, p, lane);
-    p += scale_bytes(l, inputs);
-    for (int i = 0; i < inputs; i += 32, p += chunk_bytes(l.codes)) put_chunk(l.codes, block.codes + i, p, lane);
+// What one thread needs to fill tiles.
+class TileWriter {
+ public:
+  TileWriter(const PackedMatrix& m, const PackPlan& plan, const RowFinder& finder) : m_(m), plan_(plan), finder_(finder) {
+    if (!plan.tile) widened_.resize(static_cast<size_t>(kTileRows * m.cols) * (m.layout.codes == PackCodes::f32 ? 4 : 2)), row_.resize(static_cast<size_t>(m.cols));
   }
-}
-void pack_float_lane(const PackedMatrix& m, const StoredMatrix& part, int64_t row, std::vector<float>& values, uint8_t* p, int lane) {
-  decode_row(part, row, values.data());
-  for (int64_t k = 0; k < m.cols; k++) {
-    const float v = values[static_cast<size_t>(k)];
-    if (m.layout.codes == PackCodes::f32) put_float(p + 64 * k, lane, v);
-    else put16(p + 32 * k, lane, m.layout.codes == PackCodes::f16 ? float_to_f16(v) : float_to_bf16(v));
+  // False when a scale is NaN or infinite.
+  bool write(int64_t t, uint8_t* tile) {
+    const int64_t first = t % m_.tiles * kTileRows, lanes = std::min<int64_t>(kTileRows, m_.rows - first);
+    Row rows[kTileRows];
+    bool good = true;
+    for (int64_t lane = 0; lane < lanes; lane++) {
+      const auto [part, row] = finder_.find(t / m_.tiles * m_.rows + first + lane);
+      good = scales_are_finite(*part, row, 1) && good;
+      rows[lane] = plan_.tile ? row_of(*part, row) : widened(*part, row, lane);
+    }
+    const TileFn fill = plan_.tile ? plan_.tile : m_.layout.codes == PackCodes::f32 ? pack_elements<U32x4> : pack_elements<U16x8>;
+    fill(m_.layout, {rows, static_cast<size_t>(lanes)}, m_.cols, tile);
+    return good;
   }
-}
 
-std::byte* allocate(size_t bytes) {
-  void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return nullptr;
-#if defined(MADV_HUGEPAGE)
-  ::madvise(p, bytes, MADV_HUGEPAGE);  // 2 MB pages: 10-15 % of decode speed (docs/performance.md)
-#endif
-  return static_cast<std::byte*>(p);
+ private:
+  Row widened(const StoredMatrix& part, int64_t row, int64_t lane) {
+    decode_row(part, row, row_.data());
+    uint8_t* const out = widened_.data() + widened_.size() / kTileRows * static_cast<size_t>(lane);
+    if (m_.layout.codes == PackCodes::f32) std::memcpy(out, row_.data(), row_.size() * 4);
+    else
+      for (size_t i = 0; i < row_.size(); i++) store(out + 2 * i, m_.layout.codes == PackCodes::f16 ? float_to_f16(row_[i]) : float_to_bf16(row_[i]));
+    return {out};
+  }
+  const PackedMatrix& m_;
+  const PackPlan& plan_;
+  const RowFinder& finder_;
+  std::vector<uint8_t> widened_;
+  std::vector<float> row_;
+};
+
+RowFinder finder_of(const MatrixSource& source) { return {source, source.parts.front().shape.rows()}; }
+
+// The stored rows behind tiles [begin, end) when they lie one after the other in one part, for letting go of their pages.
+std::span<const std::byte> source_of(const PackedMatrix& m, const MatrixSource& source, int64_t begin, int64_t end) {
+  if (!source.row_order.empty()) return {};
+  const auto row_at = [&](int64_t t) { return t / m.tiles * m.rows + std::min(t % m.tiles * kTileRows, m.rows); };
+  const RowFinder finder = finder_of(source);
+  const auto [part, row] = finder.find(row_at(begin));
+  const int64_t rows = std::min(row_at(end), m.n_experts * m.rows) - row_at(begin);
+  const size_t row_size = part->codes.size() / static_cast<size_t>(finder.rows_per_part);
+  return row + rows > finder.rows_per_part ? std::span<const std::byte>{} : part->codes.subspan(static_cast<size_t>(row) * row_size, static_cast<size_t>(rows) * row_size);
 }
-size_t mapped_size(size_t bytes) { return bytes + 16384; }  // kernels prefetch, never read, past the end
 
 }  // namespace
 
-PackedMatrix::~PackedMatrix() {
-  if (data) ::munmap(data, mapped_size(bytes));
-}
-
-Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team) {
+PackedMatrix plan_matrix(const MatrixSource& source) {
   CHECK(!source.parts.empty() && source.n_experts > 0);
   const StoredMatrix& first = source.parts.front();
-  const RowFinder finder{source, first.shape.rows()};
   for (const StoredMatrix& part : source.parts) CHECK(part.format == first.format && part.shape.back() == first.shape.back() && part.shape.rows() == first.shape.rows());
   const int64_t all_rows = source.row_order.empty() ? first.shape.rows() * static_cast<int64_t>(source.parts.size()) : static_cast<int64_t>(source.row_order.size());
   CHECK(all_rows % source.n_experts == 0);
-  const PackPlan plan = plan_packing(first);
-
-  auto m = std::make_unique<PackedMatrix>();
-  m->layout = plan.layout;
-  m->format_name = first.format->name;
-  m->cols = first.shape.back();
-  m->n_experts = source.n_experts;
-  m->rows = all_rows / source.n_experts;
-  m->tiles = (m->rows + kTileRows - 1) / kTileRows;
-  m->tile_bytes = tile_size(plan.layout, m->cols);
-  m->post_scale = first.format->scales == Scales::e4m3 ? first.global_scale : 1.0f;
-  m->precise = source.precise;
-  m->kernel = kernel_index(plan.layout);
-  CHECK(m->kernel >= 0);
-  m->bytes = static_cast<size_t>(m->n_experts * m->tiles) * m->tile_bytes;
-  m->data = allocate(mapped_size(m->bytes));
-  if (!m->data) return Error{Code::device, "cannot take " + std::to_string(m->bytes) + " bytes of memory for a weight matrix: the system refused"};
-
-  std::atomic<int64_t> next{0};
-  team.run([&](int) {
-    std::vector<float> values(plan.split ? 0 : static_cast<size_t>(m->cols));
-    constexpr int64_t kBatch = 8;
-    for (int64_t begin; (begin = next.fetch_add(kBatch)) < m->n_experts * m->tiles;)
-      for (int64_t t = begin; t < std::min(begin + kBatch, m->n_experts * m->tiles); t++) {
-        uint8_t* p = reinterpret_cast<uint8_t*>(m->data) + static_cast<size_t>(t) * m->tile_bytes;
-        const int64_t expert = t / m->tiles, first_row = t % m->tiles * kTileRows;
-        for (int lane = 0; lane < kTileRows && first_row + lane < m->rows; lane++) {
-          const auto [part, row] = finder.find(expert * m->rows + first_row + lane);
-          if (plan.split) pack_integer_lane(*m, plan, *part, row, p, lane);
-          else pack_float_lane(*m, *part, row, values, p, lane);
-        }
-      }
-  });
+  PackedMatrix m;
+  m.layout = plan_packing(first).layout;
+  m.format_name = first.format->name;
+  m.cols = first.shape.back();
+  m.n_experts = source.n_experts;
+  m.rows = all_rows / source.n_experts;
+  m.tiles = (m.rows + kTileRows - 1) / kTileRows;
+  m.tile_bytes = tile_size(m.layout, m.cols);
+  m.post_scale = first.format->scales == Scales::e4m3 ? first.global_scale : 1.0f;
+  m.precise = source.precise;
+  m.kernel = kernel_index(m.layout);
+  CHECK(m.kernel >= 0);
+  m.bytes = static_cast<size_t>(m.n_experts * m.tiles) * m.tile_bytes;
   return m;
+}
+
+Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team, Slabs& slabs) {
+  auto m = std::make_unique<PackedMatrix>(plan_matrix(source));
+  const std::shared_ptr<std::byte> memory = slabs.take(m->bytes);
+  if (!memory) return Error{Code::device, "cannot take " + std::to_string(m->bytes) + " bytes of memory for a weight matrix: the system refused"};
+  m->data = memory.get();
+  m->memory = memory;
+
+  const PackPlan plan = plan_packing(source.parts.front());
+  const RowFinder finder = finder_of(source);
+  const int64_t tiles = m->n_experts * m->tiles;
+  constexpr size_t kPiece = size_t{2} << 20;  // bytes that a thread takes at a time, and whose pages it lets go of
+  const int64_t batch = std::max<int64_t>(1, std::min(static_cast<int64_t>(kPiece / m->tile_bytes), tiles / (8 * team.size())));
+  std::atomic<int64_t> next{0};
+  std::atomic<bool> good{true};
+  team.run([&](int) {
+    TileWriter writer(*m, plan, finder);
+    for (int64_t begin; (begin = next.fetch_add(batch)) < tiles;) {
+      const int64_t end = std::min(begin + batch, tiles);
+      for (int64_t t = begin; t < end; t++)
+        if (!writer.write(t, reinterpret_cast<uint8_t*>(memory.get()) + static_cast<size_t>(t) * m->tile_bytes)) good = false;
+      if (source.mapped && m->bytes > 16 * kPiece) MappedFile::drop(source_of(*m, source, begin, end));
+    }
+  });
+  if (!good) return Error{Code::corrupt_file, "finite scales expected, NaN or infinity found"};
+  return m;
+}
+Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team) {
+  Slabs slabs;
+  return pack(source, team, slabs);
 }
 
 namespace {
@@ -207,16 +166,8 @@ int code_of(PackCodes c, const uint8_t* chunk, int lane, int e) {
   }
 }
 
-uint16_t get16(const uint8_t* p, int lane) {
-  uint16_t v;
-  std::memcpy(&v, p + 2 * lane, 2);
-  return v;
-}
-float get_float(const uint8_t* p, int lane) {
-  float v;
-  std::memcpy(&v, p + 4 * lane, 4);
-  return v;
-}
+uint16_t get16(const uint8_t* p, int lane) { return load<uint16_t>(p + 2 * lane); }
+float get_float(const uint8_t* p, int lane) { return load<float>(p + 4 * lane); }
 struct Affine { float scale, min; };
 Affine scale_of(const PackLayout& l, const uint8_t* p, int groups, int g, int lane) {
   switch (l.scales) {

@@ -94,10 +94,9 @@ class PackedMatrix final : public Weight {
   bool wide = false;                // reads the wide forms of activations
   bool fine = false;                // integer kernels take 16-bit activations: two planes of int8
   int kernel = -1;                  // index into the kernel table, the same for every ISA
-  std::byte* data = nullptr;        // 64-byte aligned
+  const std::byte* data = nullptr;  // 64-byte aligned
   size_t bytes = 0;
-  PackedMatrix() = default;
-  ~PackedMatrix() override;
+  std::shared_ptr<const std::byte> memory;  // keeps data alive: a piece of a slab, or the mapping of a packed file
   const std::byte* tile(int64_t expert, int64_t t) const { return data + static_cast<size_t>(expert * tiles + t) * tile_bytes; }
   Variant variant() const {
     if (layout.group == 0) return Variant::exact;
@@ -122,8 +121,13 @@ class LookupWeight final : public Weight {
   StoredMatrix table;
 };
 
+// The matrix that `source` becomes, but for its bytes.
+PackedMatrix plan_matrix(const MatrixSource& source);
+class Slabs;
 class Team;
-Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team);
+// Refuses scales that are NaN or infinite.
+Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team, Slabs& slabs);
+Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team);  // in slabs of its own
 void unpack_row(const PackedMatrix& m, int64_t row, float* out);  // expert 0's rows come first; slow, exact
 
 }  // namespace cpu

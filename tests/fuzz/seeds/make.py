@@ -22,3 +22,9 @@ def st(header, data): return struct.pack("<Q", len(header)) + header.encode() + 
 write("safetensors", "empty", st("{}", b""))
 write("safetensors", "one", st('{"__metadata__":null,"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}', bytes(8)))
 write("safetensors", "more", st('{"__metadata__":{"format":"mlx"},"b":{"dtype":"U8","shape":[3],"data_offsets":[4,7]},"a":{"dtype":"BF16","shape":[1,1,1,1,2],"data_offsets":[0,4]},"s":{"dtype":"I64","shape":[],"data_offsets":[7,15]},"z":{"dtype":"F8_E4M3","shape":[0],"data_offsets":[15,15]}}', bytes(15)))
+def packed(entries, start, version=1):
+    end = (2 << 20) + 4096 + 32 * len(entries)
+    return b"calla pk" + struct.pack("<II", version, len(entries)) + b"k" * 64 + struct.pack("<QQQ", start, end, 0) + b"".join(struct.pack("<QQQQ", 1, *e, 0) for e in entries)
+write("packed", "empty", packed([], (2 << 20) + 4096))
+write("packed", "one", packed([((2 << 20), 100)], (2 << 20) + 4096))
+write("packed", "outside", packed([((2 << 20), 5000)], (2 << 20) + 4096))
