@@ -176,6 +176,20 @@ template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static cons
 }
 #define CALLA_TILED(c, s, g, o, z) choose<PackCodes::c, PackScales::s, g, o, z>(),
 constexpr LinearFn kIntegerKernels[] = {CALLA_LINEAR_KINDS(CALLA_TILED)};
+
+// As peak.inl, in tiles: four products in flight.
+static int64_t int8_peak(int64_t rounds, float* sink) {
+  alignas(64) int8_t x[16][64];
+  for (int i = 0; i < 1024; i++) x[i / 64][i % 64] = static_cast<int8_t>(i % 7 - 3);
+  shape_tiles<64>();
+  tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
+  tile_load<4>(x), tile_load<5>(x), tile_load<6>(x), tile_load<7>(x);
+  for (int64_t r = 0; r < rounds; r++) tile_dot<0, 4, 6, false>(), tile_dot<1, 4, 7, false>(), tile_dot<2, 5, 6, false>(), tile_dot<3, 5, 7, false>();
+  tile_store<0>(x);
+  asm volatile("tilerelease");
+  *sink = static_cast<float>(x[0][0]);
+  return rounds * 4 * 16 * 16 * 64;
+}
 }  // namespace
 }  // namespace cpu::amx
 
@@ -190,6 +204,7 @@ const Kernels& amx_kernels() {
   static const Kernels table = [] {
     Kernels k = avx512_kernels;
     k.name = "amx";
+    k.int8_peak = amx::int8_peak;
     std::copy(std::begin(amx::kIntegerKernels), std::end(amx::kIntegerKernels), k.integer);
     return k;
   }();
