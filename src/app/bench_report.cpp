@@ -104,8 +104,9 @@ void print_bench(const BenchReport& r) {
   const Spread reads = spread(ceilings(r, &Ceilings::read_bytes_per_s)), macs = spread(ceilings(r, &Ceilings::int8_macs_per_s));
   fmt::print("calibration: memory reads {}/s ({} to {}), int8 {:.2f} TOPS ({:.2f} to {:.2f})\n", size(reads.middle), size(reads.low), size(reads.high), 2e-12 * macs.middle, 2e-12 * macs.low,
              2e-12 * macs.high);
-  fmt::print("a decoded token reads {} of weights and {} of state; a prompt token takes {:.2f} G multiply-adds\n\n", size(static_cast<double>(r.weight_bytes_per_token)),
-             size(static_cast<double>(r.state_bytes_per_token)), 1e-9 * static_cast<double>(r.macs_per_token));
+  const std::string state = r.state_bytes_per_token > 0 ? ", moves " + size(static_cast<double>(r.state_bytes_per_token)) + " of recurrent state" : "";
+  fmt::print("a decoded token reads {} of weights{}; a prompt token takes {:.2f} G multiply-adds\n\n", size(static_cast<double>(r.weight_bytes_per_token)), state,
+             1e-9 * static_cast<double>(r.macs_per_token));
   fmt::print("{:7} {:>6} {:>6} {:>9}  {:>17}  {:>9}  {:18}  {}\n", "test", "tokens", "depth", "tokens/s", "low to high", "a token", "share", "ids");
   for (const BenchCase& test : r.cases) {
     const Spread s = spread(rates(test));
