@@ -22,7 +22,7 @@ struct Bench {
 
   Bench(const PackedMatrix& matrix, const Kernels& k, int64_t n, int threads)
       : w(matrix), kernels(k), x(static_cast<size_t>(n * w.cols)), y(static_cast<size_t>(n * w.rows)), rows(n), team(threads, false),
-        scratch(static_cast<size_t>(threads), std::vector<float>(1024)) {
+        step(threads), scratch(static_cast<size_t>(threads), std::vector<float>(1024)) {
     std::mt19937 random(1);
     for (float& v : x) v = static_cast<float>(random() % 2001) / 1000 - 1;
   }

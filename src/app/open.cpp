@@ -90,6 +90,7 @@ DeviceOptions device_options(const Options& options) {
   device.isa = options.isa;
   device.pin = options.pin;
   device.trace_dispatch = options.trace_dispatch;
+  device.profile = options.profile;
   return device;
 }
 

@@ -53,6 +53,7 @@ const OptionSpec kTable[] = {
     {kDevice, "--precision", "WORD", "exact or fast", "exact: float32 throughout on the stored weights; fast may quantise activations", "CALLA_PRECISION", set_precision},
     {kDevice, "--isa", "WORD", "scalar, avx2, avx512, amx or neon", "force one instruction set", "CALLA_ISA", set_isa},
     {kDevice, "--pin", "", "", "bind threads to cores", "", [](Options& o, std::string_view) { return o.pin = true; }},
+    {kDevice, "--profile", "", "", "say at the end where the device's time went, by operation", "", [](Options& o, std::string_view) { return o.profile = true; }},
     {kDevice, "--trace", "WORD", "dispatch", "dispatch: say which kernels were chosen and why others refused", "",
      [](Options& o, std::string_view v) { return o.trace_dispatch = v == "dispatch"; }},
 

@@ -113,6 +113,7 @@ struct DeviceOptions {
   int threads = 0;          // 0: physical cores
   std::string isa;          // "", "scalar", "avx2", "avx512", "amx", "neon"
   bool pin = false;
+  bool profile = false;         // say on standard error at the end where the time went
   bool trace_dispatch = false;  // say on standard error which candidates refused and why
 };
 struct StatePlan { int32_t n_pages = 0, page_tokens = 32, n_slots = 0; };

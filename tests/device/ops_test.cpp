@@ -2,17 +2,12 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
-#include "device/cpu/kernels.h"
+#include "isas.h"
 
 namespace {
 
 using namespace cpu;
 
-std::vector<IsaEntry> runnable() {
-  std::vector<IsaEntry> list = isa_list();
-  std::erase_if(list, [](const IsaEntry& e) { return !e.why_not.empty(); });
-  return list;
-}
 std::vector<float> noise(size_t n, unsigned seed, float size = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0, size);
@@ -26,7 +21,7 @@ TEST(Elementwise, EqualsDouble) {
   for (const size_t n : {1u, 15u, 16u, 77u, 256u}) {
     std::vector<float> a = noise(n, 1, 4), b = noise(n, 2, 4), y(n);
     if (n > 15) a[3] = 90, a[4] = -90, a[5] = 0, a[6] = 1e-4f, a[7] = -200;
-    for (const IsaEntry& isa : runnable()) {
+    for (const IsaEntry& isa : runnable_isas()) {
       const Kernels& k = *isa.kernels;
       const auto expect = [&](const char* what, auto twin, double tolerance) {
         for (size_t i = 0; i < n; i++) ASSERT_NEAR(y[i], twin(a[i], b[i]), tolerance * (1 + std::fabs(twin(a[i], b[i])))) << isa.name << " " << what << " " << a[i];
@@ -73,7 +68,7 @@ TEST(Attention, EqualsSoftmaxInDoubleAndDoesNotDependOnTheCut) {
     constexpr int kHeads = 3, kRows = 5;
     const std::vector<float> q = noise(static_cast<size_t>(kRows * kHeads * dk), 8);
     std::vector<float> scratch(static_cast<size_t>(attention_scratch_floats(dk, dv)));
-    for (const IsaEntry& isa : runnable()) {
+    for (const IsaEntry& isa : runnable_isas()) {
       std::vector<float> out(static_cast<size_t>(kRows * kHeads * dv)), single(static_cast<size_t>(kHeads * dv));
       AttentionArgs a;
       a.cache = &view;
@@ -122,7 +117,7 @@ TEST(DeltaRule, EqualsTheRecurrenceInDouble) {
     constexpr int kRows = 9;
     const int width = 2 * dk + dv;
     const std::vector<float> x = noise(static_cast<size_t>(kRows * width), 1), a = noise(kRows, 2), b = noise(kRows, 3);
-    for (const IsaEntry& isa : runnable()) {
+    for (const IsaEntry& isa : runnable_isas()) {
       std::vector<float> state = noise(static_cast<size_t>(dk * dv), 4), out(static_cast<size_t>(kRows * dv)), scratch(static_cast<size_t>(2 * dk + 32));
       std::vector<double> s(state.begin(), state.end());
       isa.kernels->delta({x.data(), x.data() + dk, x.data() + 2 * dk, width, a.data(), b.data(), 1, -0.7f, 0.3f, kRows, dk, dv, state.data(), out.data(), dv, scratch.data()});
@@ -151,7 +146,7 @@ TEST(DeltaRule, EqualsTheRecurrenceInDouble) {
 TEST(Convolution, KeepsItsHistoryForAnyCut) {
   constexpr int kChannels = 37, kRows = 9, kKernel = 4;
   const std::vector<float> x = noise(kChannels * kRows, 1), taps = noise(kChannels * kKernel, 2);
-  for (const IsaEntry& isa : runnable())
+  for (const IsaEntry& isa : runnable_isas())
     for (const int cut : {1, 2, 4, 9}) {
       std::vector<float> state(kChannels * (kKernel - 1)), out(kChannels * kRows);
       for (int row = 0; row < kRows; row += cut)

@@ -10,18 +10,24 @@ namespace {
 class CpuDevice final : public Device {
  public:
   CpuDevice(const DeviceOptions& options, const IsaEntry& isa, int threads)
-      : options_(options), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_) {
+      : options_(options), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_, threads) {
     scratch_.resize(static_cast<size_t>(threads));
-    resize_scratch(64);
+    resize_scratch(kExpertScratchFloats);
+    encoder_.step.profile = options.profile;
+  }
+  ~CpuDevice() override {
+    if (options_.profile) say_profile();
   }
 
   std::string name() const override { return "cpu " + isa_name_ + ", " + std::to_string(team_.size()) + (team_.size() == 1 ? " thread" : " threads"); }
   Precision precision() const override { return options_.precision; }
 
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
+    if (source.parts.size() == 1 && source.parts.front().shape.rows() == 1 && source.n_experts == 1) return upload_row(source.parts.front());
     MatrixSource ours = source;
     ours.precise = source.precise || is_small(source);
     TRY(std::unique_ptr<PackedMatrix> packed, pack(ours, team_));
+    packed->wide = kernels_.wide && !packed->precise;
     weight_bytes_ += packed->bytes;
     if (options_.trace_dispatch) say_kernel(*packed);
     return std::unique_ptr<Weight>(std::move(packed));
@@ -60,6 +66,13 @@ class CpuDevice final : public Device {
   std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
 
  private:
+  Result<std::unique_ptr<Weight>> upload_row(const StoredMatrix& matrix) {
+    auto weight = std::make_unique<RowWeight>();
+    weight->values.resize(static_cast<size_t>(matrix.shape.back()));
+    decode_row(matrix, 0, weight->values.data());
+    weight_bytes_ += weight->values.size() * sizeof(float);
+    return std::unique_ptr<Weight>(std::move(weight));
+  }
   bool half_cache() const { return options_.precision == Precision::fast; }
   // int8 activations pay in wide matrices, where prefill is bound by arithmetic and rounding averages out. In the matrices of small
   // models they changed the best token in 3 % of positions (SmolLM2-135M) for nothing: decoding there waits for memory either way.
@@ -73,6 +86,13 @@ class CpuDevice final : public Device {
   void resize_scratch(int64_t floats) {
     for (auto& s : scratch_)
       if (static_cast<int64_t>(s.size()) < floats) s.resize(static_cast<size_t>(floats));
+  }
+  void say_profile() const {
+    double total = 0;
+    for (const Step::OpTime& t : encoder_.step.times) total += t.seconds + t.waited;
+    std::fprintf(stderr, "profile: %-12s %9s %10s %7s %10s %7s\n", "operation", "calls", "ms", "%", "waiting ms", "%");
+    for (const Step::OpTime& t : encoder_.step.times)
+      std::fprintf(stderr, "profile: %-12s %9lld %10.1f %7.1f %10.1f %7.1f\n", t.name, static_cast<long long>(t.calls), t.seconds * 1e3, 100 * t.seconds / total, t.waited * 1e3, 100 * t.waited / total);
   }
   // Once for each kind of matrix: which kernel serves it and why not a faster one.
   void say_kernel(const PackedMatrix& m) {

@@ -46,6 +46,16 @@ static INLINE void store_some(float* p, int n, F v) {
   else store_n(p, n, v);
 }
 
+static float dot_product(const float* a, const float* b, int64_t n) {
+  F even = zero(), odd = zero();
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    even = fma(load(a + i), load(b + i), even);
+    odd = fma(load(a + i + 16), load(b + i + 16), odd);
+  }
+  each16(n - i, [&](int64_t j, int c) INLINE_LAMBDA { even = fma(load_some(a + i + j, c), load_some(b + i + j, c), even); });
+  return hsum(add(even, odd));
+}
 static void rms_norm(const float* x, const float* gain, float eps, int64_t n, float* y) {
   F sum = zero();
   each16(n, [&](int64_t i, int c) INLINE_LAMBDA {
@@ -70,6 +80,19 @@ static void add_rows(const float* a, const float* b, int64_t n, float* y) {
 static void add_scaled(const float* a, const float* b, float s, int64_t n, float* y) {
   const F factor = set1(s);
   each16(n, [&](int64_t i, int c) INLINE_LAMBDA { store_some(y + i, c, fma(load_some(b + i, c), factor, a ? load_some(a + i, c) : zero())); });
+}
+static float exponentials(const float* x, int64_t n, float* y) {
+  F top = set1(x[0]), sum = zero();
+  int64_t at = 0;
+  for (; at + 16 <= n; at += 16) top = max(top, load(x + at));
+  for (; at < n; at++) top = max(top, set1(x[at]));
+  const F peak = set1(hmax(top));
+  each16(n, [&](int64_t i, int c) INLINE_LAMBDA {
+    const F e = exp_lanes(sub(load_some(x + i, c), peak));
+    store_some(y + i, c, e);
+    sum = add(sum, c == 16 ? e : load_n(y + i, c));
+  });
+  return hsum(sum);
 }
 static void scale_rows(const float* x, float s, int64_t n, float* y) {
   const F factor = set1(s);

@@ -5,7 +5,10 @@ namespace cpu {
 namespace {
 
 const float* values_of(const Weight& w) { return static_cast<const VectorWeight&>(w).values.data(); }
-const PackedMatrix& matrix_of(const Weight& w) { return static_cast<const PackedMatrix&>(w); }
+const PackedMatrix& matrix_of(const Weight& w) {
+  CHECK(dynamic_cast<const PackedMatrix*>(&w));
+  return static_cast<const PackedMatrix&>(w);
+}
 
 void embed_row(const Weight& table, int64_t row, float scale, float* out) {
   int64_t cols = 0;
@@ -27,18 +30,37 @@ Tensor CpuEncoder::embed(const Weight& table, std::span<const TokenId> ids, floa
   const auto* packed = dynamic_cast<const PackedMatrix*>(&table);
   const int64_t cols = packed ? packed->cols : static_cast<const LookupWeight&>(table).table.shape.back(), n = static_cast<int64_t>(ids.size());
   const Tensor out = fresh({n, cols});
-  record_rows(step, n, cols, [t = &table, id = ids.data(), scale, cols, y = out.data](const Worker&, int64_t r) { embed_row(*t, id[r], scale, y + r * cols); });
+  record_rows(step, "embed", n, out, {}, [t = &table, id = ids.data(), scale, cols, y = out.data](const Worker& w, int64_t r) { embed_row(*t, id[r], scale, w.at(y) + r * cols); });
   return out;
 }
 
+// Every form that any of the weights reads; forms made for the matrices just before are used again.
+Inputs CpuEncoder::prepare(const Tensor& x, std::span<const PackedMatrix* const> weights) {
+  const int64_t cols = weights[0]->cols, rows = x.shape.elements() / cols;
+  const auto serves = [&](const PackedMatrix* w) {
+    if (is_float(w->layout.codes)) return true;
+    return wants_exact(*w, exact_) ? prepared_.sums != nullptr : prepared_.form[static_cast<int>(w->variant())].q != nullptr;
+  };
+  if (prepared_.x != x.data || prepared_.rows != rows || prepared_.cols != cols || !std::ranges::all_of(weights, serves))
+    prepared_ = prepare_inputs(step, x.data, rows, cols, weights, exact_);
+  return prepared_;
+}
+
 Tensor CpuEncoder::linear(const Tensor& x, const Weight& w, const Weight* bias) {
+  if (const auto* row = dynamic_cast<const RowWeight*>(&w)) {
+    const int64_t cols = std::ssize(row->values), rows = x.shape.elements() / cols;
+    const Tensor out = fresh({rows, 1});
+    record_rows(step, "linear", rows, out, {x}, [x = x.data, v = row->values.data(), b = bias ? values_of(*bias)[0] : 0.0f, cols, y = out.data](const Worker& w, int64_t r) {
+      w.at(y)[r] = w.kernels->dot(w.at(x) + r * cols, v, cols) + b;
+    });
+    return out;
+  }
   const PackedMatrix& m = matrix_of(w);
   const PackedMatrix* const all[] = {&m};
-  const int64_t rows = x.shape.elements() / m.cols;
-  const Tensor out = fresh({rows, m.rows});
-  const Inputs in = prepare_inputs(step, x.data, rows, m.cols, all, exact_);
+  const Inputs in = prepare(x, all);
+  const Tensor out = fresh_shared({in.rows, m.rows});
   const LinearTarget target[] = {{&m, out.data, bias ? values_of(*bias) : nullptr}};
-  record_linears(step, in, target, exact_);
+  record(in, target);
   return out;
 }
 
@@ -46,21 +68,20 @@ void CpuEncoder::linears(const Tensor& x, std::span<const Weight* const> w, std:
   CHECK(!w.empty() && w.size() == out.size() && w.size() <= kMaxLinears);
   const PackedMatrix* matrices[kMaxLinears];
   LinearTarget targets[kMaxLinears];
-  const int64_t cols = matrix_of(*w[0]).cols, rows = x.shape.elements() / cols;
+  for (size_t i = 0; i < w.size(); i++) matrices[i] = &matrix_of(*w[i]);
+  const Inputs in = prepare(x, {matrices, w.size()});
   for (size_t i = 0; i < w.size(); i++) {
-    matrices[i] = &matrix_of(*w[i]);
-    out[i] = fresh({rows, matrices[i]->rows});
+    out[i] = fresh_shared({in.rows, matrices[i]->rows});
     targets[i] = {matrices[i], out[i].data, nullptr};
   }
-  const Inputs in = prepare_inputs(step, x.data, rows, cols, {matrices, w.size()}, exact_);
-  record_linears(step, in, {targets, w.size()}, exact_);
+  record(in, {targets, w.size()});
 }
 
 Tensor CpuEncoder::rms_norm(const Tensor& x, const Weight* gain, float eps) {
   const Tensor out = fresh(x.shape);
   const int64_t n = x.shape.back();
-  record_rows(step, x.shape.rows(), n, [x = x.data, g = gain ? values_of(*gain) : nullptr, eps, n, y = out.data](const Worker& w, int64_t r) {
-    w.kernels->rms_norm(x + r * n, g, eps, n, y + r * n);
+  record_rows(step, "norm", x.shape.rows(), out, {x}, [x = x.data, g = gain ? values_of(*gain) : nullptr, eps, n, y = out.data](const Worker& w, int64_t r) {
+    w.kernels->rms_norm(w.at(x) + r * n, g, eps, n, w.at(y) + r * n);
   });
   return out;
 }
@@ -69,71 +90,78 @@ const RopeTable& CpuEncoder::table_for(const Rope& rope, const Batch& b) {
   for (const RopeTable& t : ropes_)
     if (t.rope == &rope) return t;
   const int64_t half = static_cast<int64_t>(rope.inverse_frequencies.size()), n = static_cast<int64_t>(b.positions.size());
-  ropes_.push_back({&rope, step.lasting.array<float>(n * half), step.lasting.array<float>(n * half)});
-  record_rows(step, n, half * 8, [t = ropes_.back(), half, p = b.positions.data()](const Worker&, int64_t r) { rope_angles(*t.rope, p[r], t.cos + r * half, t.sin + r * half); });
-  return ropes_.back();
+  const bool own = step.is_small(2 * n * half);
+  const auto take = [&] { return own ? static_cast<float*>(step.own.take_lasting(static_cast<size_t>(n * half) * sizeof(float))) : step.lasting.array<float>(n * half); };
+  const RopeTable table{&rope, take(), take(), n * half};
+  const EachRow op{n, own, [table, half, p = b.positions.data()](const Worker& w, int64_t r) { rope_angles(*table.rope, p[r], w.at(table.cos) + r * half, w.at(table.sin) + r * half); }};
+  const Range tables[] = {table.cos_range(), table.sin_range()};
+  if (own) step.push_own("rope", op, {});
+  else step.push_shared("rope", op, {}, tables);
+  return ropes_.emplace_back(table);
 }
 
 void CpuEncoder::rope(Tensor& heads, const Batch& b, const Rope& rope) {
   const RopeTable t = table_for(rope, b);
   const int64_t n_heads = heads.shape[1], dim = heads.shape[2], half = static_cast<int64_t>(rope.inverse_frequencies.size());
-  record_rows(step, heads.shape[0], n_heads * dim, [x = heads.data, t, n_heads, dim, half](const Worker&, int64_t r) {
-    for (int64_t h = 0; h < n_heads; h++) rotate_head(x + (r * n_heads + h) * dim, t.cos + r * half, t.sin + r * half, half, t.rope->pairs);
+  const Tensor out = fresh(heads.shape);
+  record_rows(step, "rope", heads.shape[0], out, {heads, t.cos_range(), t.sin_range()}, [x = heads.data, y = out.data, t, n_heads, dim, half](const Worker& w, int64_t r) {
+    for (int64_t h = r * n_heads; h < (r + 1) * n_heads; h++) rotate_head(w.at(x) + h * dim, dim, w.at(t.cos) + r * half, w.at(t.sin) + r * half, half, t.rope->pairs, w.at(y) + h * dim);
   });
+  heads = out;
 }
 
 void CpuEncoder::append(StateRef s, const Tensor& k, const Tensor& v, const Batch& b) { record_append(step, state_, s, k, v, b); }
 
 Tensor CpuEncoder::attention(const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) {
-  const Tensor out = fresh({q.shape[0], q.shape[1], state_.spec(s).value_dim});
+  const Tensor out = fresh_shared({q.shape[0], q.shape[1], state_.spec(s).value_dim});
   record_attention(step, state_, s, q, b, o, out.data);
   return out;
 }
 
 Tensor CpuEncoder::gate(const Tensor& g, const Tensor& u, Activation a) {
   const Tensor out = fresh(g.shape);
-  record_span(step, g.shape.elements(), [g = g.data, u = u.data, a, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->gate(g + i, u + i, n, a, y + i); });
+  record_span(step, "gate", out, {g, u}, [g = g.data, u = u.data, a, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->gate(w.at(g) + i, w.at(u) + i, n, a, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::sigmoid_gate(const Tensor& x, const Tensor& g) {
   const Tensor out = fresh(x.shape);
-  record_span(step, x.shape.elements(), [x = x.data, g = g.data, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->sigmoid_gate(x + i, g + i, n, y + i); });
+  record_span(step, "gate", out, {x, g}, [x = x.data, g = g.data, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->sigmoid_gate(w.at(x) + i, w.at(g) + i, n, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::add(const Tensor& a, const Tensor& b) {
   const Tensor out = fresh(a.shape);
-  record_span(step, a.shape.elements(), [a = a.data, b = b.data, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->add(a + i, b + i, n, y + i); });
+  record_span(step, "add", out, {a, b}, [a = a.data, b = b.data, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->add(w.at(a) + i, w.at(b) + i, n, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::add_gated(const Tensor& a, const Tensor& b, const Tensor& g) {
   const Tensor out = fresh(a.shape);
   const int64_t n = a.shape.back();
-  record_rows(step, a.shape.rows(), n, [a = a.data, b = b.data, g = g.data, n, y = out.data](const Worker& w, int64_t r) {
-    w.kernels->add_scaled(a + r * n, b + r * n, 1.0f / (1.0f + std::exp(-g[r])), n, y + r * n);
+  record_rows(step, "add", a.shape.rows(), out, {a, b, g}, [a = a.data, b = b.data, g = g.data, n, y = out.data](const Worker& w, int64_t r) {
+    w.kernels->add_scaled(w.at(a) + r * n, w.at(b) + r * n, 1.0f / (1.0f + std::exp(-w.at(g)[r])), n, w.at(y) + r * n);
   });
   return out;
 }
 
 Tensor CpuEncoder::scale(const Tensor& x, float factor) {
   const Tensor out = fresh(x.shape);
-  record_span(step, x.shape.elements(), [x = x.data, factor, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->scale(x + i, factor, n, y + i); });
+  record_span(step, "scale", out, {x}, [x = x.data, factor, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->scale(w.at(x) + i, factor, n, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::softcap(const Tensor& x, float cap) {
   const Tensor out = fresh(x.shape);
-  record_span(step, x.shape.elements(), [x = x.data, cap, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->softcap(x + i, cap, n, y + i); });
+  record_span(step, "softcap", out, {x}, [x = x.data, cap, y = out.data](const Worker& w, int64_t i, int64_t n) { w.kernels->softcap(w.at(x) + i, cap, n, w.at(y) + i); });
   return out;
 }
 
 Tensor CpuEncoder::columns(const Tensor& x, int64_t first, int64_t count) {
   const int64_t n = x.shape.back(), rows = x.shape.rows();
   const Tensor out = fresh({rows, count});
-  record_rows(step, rows, count, [x = x.data, first, count, n, y = out.data](const Worker&, int64_t r) {
-    std::memcpy(y + r * count, x + r * n + first, static_cast<size_t>(count) * sizeof(float));
+  record_rows(step, "copy", rows, out, {x}, [x = x.data, first, count, n, y = out.data](const Worker& w, int64_t r) {
+    std::memcpy(w.at(y) + r * count, w.at(x) + r * n + first, static_cast<size_t>(count) * sizeof(float));
   });
   return out;
 }
@@ -141,8 +169,8 @@ Tensor CpuEncoder::columns(const Tensor& x, int64_t first, int64_t count) {
 Tensor CpuEncoder::rows(const Tensor& x, std::span<const int32_t> which) {
   const int64_t n = x.shape.back(), count = static_cast<int64_t>(which.size());
   const Tensor out = fresh({count, n});
-  record_rows(step, count, n, [x = x.data, which = which.data(), n, y = out.data](const Worker&, int64_t r) {
-    std::memcpy(y + r * n, x + which[r] * n, static_cast<size_t>(n) * sizeof(float));
+  record_rows(step, "copy", count, out, {x}, [x = x.data, which = which.data(), n, y = out.data](const Worker& w, int64_t r) {
+    std::memcpy(w.at(y) + r * n, w.at(x) + which[r] * n, static_cast<size_t>(n) * sizeof(float));
   });
   return out;
 }
@@ -151,30 +179,38 @@ Tensor CpuEncoder::carry(const Tensor& x) {
   if (!kept_.data) {
     kept_ = fresh(x.shape);
     layer_begin_ = step.arena.mark();
+    own_layer_begin_ = step.own.mark();
   }
-  record_span(step, x.shape.elements(), [x = x.data, y = kept_.data](const Worker&, int64_t i, int64_t n) { std::memcpy(y + i, x + i, static_cast<size_t>(n) * sizeof(float)); });
+  record_span(step, "copy", kept_, {x}, [x = x.data, y = kept_.data](const Worker& w, int64_t i, int64_t n) { std::memcpy(w.at(y) + i, w.at(x) + i, static_cast<size_t>(n) * sizeof(float)); });
   step.arena.rewind(layer_begin_);
+  step.own.rewind(own_layer_begin_);
+  prepared_ = {};
   return kept_;
 }
 
 Routes CpuEncoder::route(const Tensor& scores, int top_k, bool renormalise) {
   const int64_t rows = scores.shape.rows(), n = scores.shape.back();
-  const Routes out{step.arena.array<int32_t>(rows * top_k), step.arena.array<float>(rows * top_k), static_cast<int32_t>(rows), top_k};
-  record_rows(step, rows, n, [s = scores.data, n, top_k, renormalise, out](const Worker&, int64_t r) {
-    route_row(s + r * n, n, top_k, renormalise, out.experts + r * top_k, out.weights + r * top_k);
-  });
+  const bool own = step.is_small(rows * top_k + n);
+  const Routes out{step.take<int32_t>(rows * top_k, own), step.take<float>(rows * top_k, own), static_cast<int32_t>(rows), top_k};
+  const EachRow op{rows, own, [s = scores.data, n, top_k, renormalise, out](const Worker& w, int64_t r) {
+    route_row(*w.kernels, w.at(s) + r * n, n, top_k, renormalise, w.scratch, w.at(out.experts) + r * top_k, w.at(out.weights) + r * top_k);
+  }};
+  const Range results[] = {{out.experts, rows * top_k}, {out.weights, rows * top_k}}, source[] = {scores};
+  if (own) step.push_own("route", op, {scores});
+  else step.push_shared("route", op, source, results);
   return out;
 }
 
 Tensor CpuEncoder::experts(const Tensor& x, const Routes& r, const Weight& gate, const Weight& up, const Weight& down, Activation a) {
+  const PackedMatrix* const first[] = {&matrix_of(gate), &matrix_of(up)};
   const PackedMatrix& d = matrix_of(down);
-  const Tensor out = fresh({r.rows, d.rows});
-  record_experts(step, x.data, r.rows, r, {&matrix_of(gate), &matrix_of(up), &d, a}, out.data, exact_);
+  const Tensor out = fresh_shared({r.rows, d.rows});
+  record_experts(step, prepare(x, first), r, {first[0], first[1], &d, a}, out.data, exact_);
   return out;
 }
 
 Tensor CpuEncoder::causal_conv(const Tensor& x, const Weight& taps, StateRef s, const Batch& b) {
-  const Tensor out = fresh(x.shape);
+  const Tensor out = fresh_shared(x.shape);
   const StateSpec& spec = state_.spec(s);
   record_conv(step, state_, s, x, values_of(taps), spec.conv_kernel, b, out.data);
   return out;
@@ -182,7 +218,7 @@ Tensor CpuEncoder::causal_conv(const Tensor& x, const Weight& taps, StateRef s, 
 
 Tensor CpuEncoder::delta_rule(const Tensor& qkv, const Tensor& a, const Tensor& b, const Weight& neg_exp_a, const Weight& dt_bias, const DeltaDims& d, StateRef s,
                               const Batch& batch) {
-  const Tensor out = fresh({qkv.shape.rows(), d.n_value_heads, d.value_dim});
+  const Tensor out = fresh_shared({qkv.shape.rows(), d.n_value_heads, d.value_dim});
   record_delta(step, state_, s, {qkv.data, a.data, b.data, values_of(neg_exp_a), values_of(dt_bias)}, d, batch, out.data);
   return out;
 }

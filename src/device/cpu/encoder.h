@@ -1,7 +1,7 @@
 // encoder: records a step for the CPU; every method takes memory from the arena and pushes operations.
 #pragma once
 #include <vector>
-#include "device/cpu/linear_ops.h"
+#include "device/cpu/expert_ops.h"
 #include "device/cpu/row_ops.h"
 #include "device/cpu/state_ops.h"
 
@@ -9,11 +9,12 @@ namespace cpu {
 
 class CpuEncoder final : public Encoder {
  public:
-  CpuEncoder(bool exact, State& state) : exact_(exact), state_(state) {}
+  CpuEncoder(bool exact, State& state, int members) : step(members), exact_(exact), state_(state) {}
   Step step;
   void reset() {
     step.reset();
     ropes_.clear();
+    prepared_ = {};
     kept_ = {};
   }
 
@@ -40,13 +41,18 @@ class CpuEncoder final : public Encoder {
                     const Batch& batch) override;
 
  private:
-  Tensor fresh(const Shape& shape) { return {step.arena.array<float>(shape.elements()), shape}; }
+  Tensor fresh(const Shape& shape) { return {step.take<float>(shape.elements()), shape}; }
+  Tensor fresh_shared(const Shape& shape) { return {step.arena.array<float>(shape.elements()), shape}; }  // written by several members
+  Inputs prepare(const Tensor& x, std::span<const PackedMatrix* const> weights);
+  void record(const Inputs& in, std::span<const LinearTarget> targets) { record_linears(step, in, targets, exact_); }
   const RopeTable& table_for(const Rope& rope, const Batch& b);
   bool exact_;
   State& state_;
   std::vector<RopeTable> ropes_;
+  Inputs prepared_;          // of the last matrices: those that share an input often come one after another
   Tensor kept_;              // what carry() returned; lies below layer_begin_
   Arena::Mark layer_begin_;
+  size_t own_layer_begin_ = 0;
 };
 
 }  // namespace cpu

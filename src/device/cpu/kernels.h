@@ -9,9 +9,9 @@ namespace cpu {
 // One row of activations as a linear kernel reads it, and where its outputs go. Pointers of the unused kind are null.
 struct LinearRow {
   const int8_t* q = nullptr;        // [cols] quantised activations
-  const float* scale = nullptr;     // [groups] their scale, repeated per kernel group
+  const float* scale = nullptr;     // [groups] their scale, repeated per kernel group; in wide forms one per 256 inputs
   const int32_t* isum = nullptr;    // [groups] integer sums of q
-  const float* sum = nullptr;       // [groups] scale * isum; for exact kernels the float sums of x
+  const float* sum = nullptr;       // [groups] scale * isum; in wide forms isum; for exact kernels the float sums of x
   const float* x = nullptr;         // [cols] for exact kernels
   float* y = nullptr;               // [rows of the matrix]
 };
@@ -49,7 +49,7 @@ inline constexpr int kLinearKindCount = static_cast<int>(std::size(kLinearKinds)
 // Group sums of a row for the exact kernels: groups of 16, 32 and 64 one after another.
 inline int64_t sums_per_row(int64_t cols) { return (cols + 15) / 16 + (cols + 31) / 32 + (cols + 63) / 64; }
 
-// Quantises one row of x. scale, isum and sum are per kernel group of the variant (16, 32 or 64 inputs).
+// Quantises one row of x. sum is per kernel group of the variant (16, 32 or 64 inputs); so are scale and isum, but scale is per 256 inputs in wide forms.
 struct QuantiseArgs { const float* x; int64_t cols; Variant variant; int8_t* q; float* scale; int32_t* isum; float* sum; };
 
 // Keys and values of one layer: [pages, page_tokens, n_kv_heads, dim], float32 or half.
@@ -105,15 +105,18 @@ struct ConvArgs {  // channels [first, first + count) over the rows of one seque
 struct Kernels {
   const char* name;
   int64_t (*int8_peak)(int64_t rounds, float* sink);  // does nothing useful as fast as it can; -> multiply-adds
+  bool wide;                           // quantised matrices are computed from the wide forms of activations
   LinearFn integer[kLinearKindCount];  // null where activations cannot be quantised (float weights)
   LinearFn exact[kLinearKindCount];
   void (*quantise)(const QuantiseArgs&);
   void (*group_sums)(const float* x, int64_t cols, float* sums);
+  float (*dot)(const float* a, const float* b, int64_t n);
   void (*rms_norm)(const float* x, const float* gain, float eps, int64_t n, float* y);
   void (*gate)(const float* g, const float* u, int64_t n, Activation a, float* y);
   void (*sigmoid_gate)(const float* x, const float* g, int64_t n, float* y);
   void (*add)(const float* a, const float* b, int64_t n, float* y);
   void (*add_scaled)(const float* a, const float* b, float s, int64_t n, float* y);  // a + s * b; a may be null
+  float (*exponentials)(const float* x, int64_t n, float* y);  // y = e^(x - max x); returns their sum
   void (*scale)(const float* x, float s, int64_t n, float* y);
   void (*softcap)(const float* x, float cap, int64_t n, float* y);
   void (*store_cache)(const float* x, int64_t n, void* to, bool half);

@@ -2,26 +2,20 @@
 #include "device/cpu/linear_ops.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace cpu {
 namespace {
 
-constexpr int64_t kPanelRows = 128;  // rows whose quantised activations stay in the second-level cache beside a few tiles
-
-int group_of(int variant) { return 16 << variant; }
-
 struct Prepare {
   Inputs in;
+  bool own;
   void run(const Worker& w) const {
-    const auto [begin, end] = w.share(in.rows);
+    const Inputs mine = in.at(w);
+    const auto [begin, end] = own ? std::pair<int64_t, int64_t>{0, in.rows} : w.share(in.rows);
     for (int64_t r = begin; r < end; r++) {
-      const float* x = in.x + r * in.cols;
-      for (int v = 0; v < 3; v++) {
-        const auto& f = in.form[v];
-        if (f.q) w.kernels->quantise({x, in.cols, static_cast<Variant>(v), f.q + r * in.cols, f.scale + r * f.groups, f.isum + r * f.groups, f.sum + r * f.groups});
-      }
-      if (in.sums) w.kernels->group_sums(x, in.cols, in.sums + r * sums_per_row(in.cols));
+      const float* x = mine.x + r * in.cols;
+      mine.quantise(w, r, x, 0, in.cols);
+      if (mine.sums) w.kernels->group_sums(x, in.cols, mine.sums + r * sums_per_row(in.cols));
     }
   }
 };
@@ -32,21 +26,20 @@ int64_t sums_offset(const PackedMatrix& w) {
   return w.layout.group == 16 ? 0 : w.layout.group == 32 ? (c + 15) / 16 : (c + 15) / 16 + (c + 31) / 32;
 }
 
-LinearFn kernel_of(const Kernels& k, const PackedMatrix& w, bool exact) { return (exact ? k.exact : k.integer)[w.kernel]; }
-
 struct Linears {
   Inputs in;
   LinearTarget targets[kMaxLinears];
   int n_targets;
   int64_t tiles;          // of all targets together
   bool exact_everywhere;
+  Stretches stretches;    // for few rows
   Counter counter;
 
-  void tile_range(const Worker& w, const LinearTarget& t, int64_t first_tile, int64_t n_tiles, int64_t first_row, int64_t n_rows) const {
+  void tile_range(const Worker& w, const Inputs& mine, const LinearTarget& t, int64_t first_tile, int64_t n_tiles, int64_t first_row, int64_t n_rows) const {
     const bool exact = wants_exact(*t.w, exact_everywhere);
     LinearRow rows[kPanelRows];
     for (int64_t i = 0; i < n_rows; i++) {
-      rows[i] = in.row(first_row + i, *t.w, exact);
+      rows[i] = mine.row(first_row + i, *t.w, exact);
       rows[i].y = t.y + (first_row + i) * t.w->rows;
     }
     kernel_of(*w.kernels, *t.w, exact)({t.w, 0, first_tile, n_tiles, rows, static_cast<int>(n_rows)});
@@ -54,118 +47,48 @@ struct Linears {
     const int64_t begin = first_tile * kTileRows, count = std::min((first_tile + n_tiles) * kTileRows, t.w->rows) - begin;
     for (int64_t i = 0; i < n_rows; i++) w.kernels->add(rows[i].y + begin, t.bias + begin, count, rows[i].y + begin);
   }
-  // Tiles [begin, end) of the targets laid end to end.
-  void tiles_of_targets(const Worker& w, int64_t begin, int64_t end, int64_t first_row, int64_t n_rows) const {
+  // f(target, first tile, number of tiles) for tiles [begin, end) of the targets laid end to end.
+  template <class F> void each_target(int64_t begin, int64_t end, F&& f) const {
     for (int i = 0; i < n_targets && begin < end; i++) {
-      const int64_t n = targets[i].w->tiles, from = std::max<int64_t>(begin, 0), to = std::min(end, n);
-      if (from < to) tile_range(w, targets[i], from, to - from, first_row, n_rows);
-      begin -= n;
+      const int64_t n = targets[i].w->tiles, to = std::min(end, n);
+      if (begin < to) f(targets[i], begin, to - begin);
+      begin = std::max<int64_t>(begin - n, 0);
       end -= n;
-      begin = std::max<int64_t>(begin, 0);
     }
   }
   void run(const Worker& w) const {
-    if (in.rows < 8) {  // decoding: one contiguous stream of weights per member
-      const auto [begin, end] = w.share(tiles);
-      return tiles_of_targets(w, begin, end, 0, in.rows);
-    }
+    const Inputs mine = in.at(w);
+    const auto block = [&](int64_t begin, int64_t end, int64_t first_row, int64_t n_rows) {
+      each_target(begin, end, [&](const LinearTarget& t, int64_t first, int64_t n) { tile_range(w, mine, t, first, n, first_row, n_rows); });
+    };
+    if (in.rows < kDecodeRows) return stretches.run(w, counter, [&](int64_t begin, int64_t end) { block(begin, end, 0, in.rows); }, [&](int64_t begin, int64_t end) { soon(begin, end); });
     const int64_t panels = (in.rows + kPanelRows - 1) / kPanelRows;
     const int64_t chunk = std::clamp<int64_t>(tiles * panels / (4 * w.size), 1, 16), chunks = (tiles + chunk - 1) / chunk;  // at least 4 items a member
     for (int64_t item; (item = counter.take()) < panels * chunks;) {
       const int64_t first_row = item % panels * kPanelRows, begin = item / panels * chunk;
-      tiles_of_targets(w, begin, std::min(begin + chunk, tiles), first_row, std::min(kPanelRows, in.rows - first_row));
+      block(begin, std::min(begin + chunk, tiles), first_row, std::min(kPanelRows, in.rows - first_row));
     }
   }
-};
-
-// Pairs (row, k) grouped by expert, in row order inside each group.
-struct Grouping {
-  int32_t* pairs;   // [rows * top_k] row * top_k + k
-  int32_t* begin;   // [n_experts + 1]
-  int32_t* active;  // experts with at least one pair
-  int32_t* n_active;
-};
-struct GroupByExpert {
-  Routes routes;
-  Grouping group;
-  int64_t n_experts;
-  void run(const Worker&) const {
-    const int64_t n = int64_t{routes.rows} * routes.top_k;
-    std::memset(group.begin, 0, sizeof(int32_t) * static_cast<size_t>(n_experts + 1));
-    for (int64_t i = 0; i < n; i++) group.begin[routes.experts[i] + 1]++;
-    int32_t count = 0;
-    for (int64_t e = 0; e < n_experts; e++) {
-      if (group.begin[e + 1] > 0) group.active[count++] = static_cast<int32_t>(e);
-      group.begin[e + 1] += group.begin[e];
-    }
-    *group.n_active = count;
-    for (int64_t i = n; i-- > 0;) group.pairs[--group.begin[routes.experts[i] + 1]] = static_cast<int32_t>(i);
-    // The loop above moved each end back to its group's begin, one place to the right of where it belongs.
-    std::memmove(group.begin, group.begin + 1, sizeof(int32_t) * static_cast<size_t>(n_experts));
-    group.begin[n_experts] = static_cast<int32_t>(n);
+  void ahead(const Worker& w) const {
+    if (in.rows >= kDecodeRows) return;
+    const auto [begin, end] = stretches.own(w);
+    soon(begin, end);
   }
-};
-
-// Gate and up of every chosen expert, with the activation between them; or down. Items are (expert, chunk of tiles).
-struct ExpertMatrices {
-  Inputs in;                   // rows are tokens for gate/up, pairs for down
-  Grouping group;
-  const PackedMatrix *first, *second;  // gate and up; or down and null
-  float *y, *second_y;         // [pairs, rows of the matrix]
-  int32_t top_k;
-  Activation activation;
-  bool exact_everywhere;
-  int64_t chunk;
-  Counter counter;
-
-  void run(const Worker& w) const {
-    const int64_t chunks = (first->tiles + chunk - 1) / chunk, items = *group.n_active * chunks;
-    for (int64_t item; (item = counter.take()) < items;) {
-      const int32_t expert = group.active[item / chunks];
-      const int64_t begin = item % chunks * chunk, n_tiles = std::min(chunk, first->tiles - begin);
-      for (int32_t at = group.begin[expert]; at < group.begin[expert + 1]; at += kPanelRows)
-        panel(w, expert, begin, n_tiles, group.pairs + at, std::min<int64_t>(kPanelRows, group.begin[expert + 1] - at));
-    }
-  }
-  void matrix(const Worker& w, const PackedMatrix& m, float* out, int32_t expert, int64_t begin, int64_t n_tiles, const int32_t* pairs, int64_t n) const {
-    const bool exact = wants_exact(m, exact_everywhere);
-    LinearRow rows[kPanelRows];
-    for (int64_t i = 0; i < n; i++) {
-      rows[i] = in.row(second ? pairs[i] / top_k : pairs[i], m, exact);
-      rows[i].y = out + pairs[i] * m.rows;
-    }
-    kernel_of(*w.kernels, m, exact)({&m, expert, begin, n_tiles, rows, static_cast<int>(n)});
-  }
-  void panel(const Worker& w, int32_t expert, int64_t begin, int64_t n_tiles, const int32_t* pairs, int64_t n) const {
-    matrix(w, *first, y, expert, begin, n_tiles, pairs, n);
-    if (!second) return;
-    matrix(w, *second, second_y, expert, begin, n_tiles, pairs, n);
-    const int64_t from = begin * kTileRows, count = std::min((begin + n_tiles) * kTileRows, first->rows) - from;
-    for (int64_t i = 0; i < n; i++) {
-      const int64_t at = pairs[i] * first->rows + from;
-      w.kernels->gate(y + at, second_y + at, count, activation, y + at);
-    }
-  }
-};
-
-struct Combine {
-  Routes routes;
-  const float* parts;  // [pairs, hidden]
-  float* out;
-  int64_t hidden;
-  void run(const Worker& w) const {
-    const auto [begin, end] = w.share(routes.rows);
-    for (int64_t r = begin; r < end; r++)
-      for (int32_t k = 0; k < routes.top_k; k++) {
-        const int64_t pair = r * routes.top_k + k;
-        w.kernels->add_scaled(k ? out + r * hidden : nullptr, parts + pair * hidden, routes.weights[pair], hidden, out + r * hidden);
-      }
+  void soon(int64_t begin, int64_t end) const {
+    each_target(begin, end, [&](const LinearTarget& t, int64_t first, int64_t n) { prefetch_tiles(*t.w, 0, first, n); });
   }
 };
 
 }  // namespace
 
+void prefetch_tiles(const PackedMatrix& m, int64_t expert, int64_t first, int64_t n) {
+  const char* p = reinterpret_cast<const char*>(m.tile(expert, first));
+  const size_t bytes = std::min<size_t>(static_cast<size_t>(n) * m.tile_bytes, 4608);
+  for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 2);
+}
+
 bool wants_exact(const PackedMatrix& w, bool exact_everywhere) { return exact_everywhere || w.precise || is_float(w.layout.codes); }
+LinearFn kernel_of(const Kernels& k, const PackedMatrix& w, bool exact) { return (exact ? k.exact : k.integer)[w.kernel]; }
 
 LinearRow Inputs::row(int64_t r, const PackedMatrix& w, bool exact) const {
   LinearRow row;
@@ -182,28 +105,62 @@ LinearRow Inputs::row(int64_t r, const PackedMatrix& w, bool exact) const {
   return row;
 }
 
+Inputs Inputs::at(const Worker& w) const {
+  Inputs mine = *this;
+  mine.x = w.at(x);
+  mine.sums = w.at(sums);
+  for (Quantised& f : mine.form) f.q = w.at(f.q), f.scale = w.at(f.scale), f.isum = w.at(f.isum), f.sum = w.at(f.sum);
+  return mine;
+}
+
+void Inputs::quantise(const Worker& w, int64_t r, const float* values, int64_t first, int64_t count) const {
+  for (int i = 0; i < kVariants; i++) {
+    const Quantised& f = form[i];
+    if (!f.q) continue;
+    const Variant v = static_cast<Variant>(i);
+    const int64_t group = r * f.groups + first / group_of(v), scale_at = is_wide(v) ? r * f.groups + first / scale_inputs(v) : group;
+    w.kernels->quantise({values, count, v, f.q + r * cols + first, f.scale + scale_at, f.isum + group, f.sum + group});
+  }
+}
+
+void Inputs::reads(std::vector<Range>& list) const {
+  if (x) list.push_back({x, rows * cols});
+  if (sums) list.push_back({sums, rows * sums_per_row(cols)});
+  for (const Quantised& f : form)
+    if (f.q) list.insert(list.end(), {{f.q, rows * cols}, {f.scale, rows * f.groups}, {f.isum, rows * f.groups}, {f.sum, rows * f.groups}});
+}
+
+void take_forms(Step& step, Inputs& in, std::span<const PackedMatrix* const> weights, bool exact_everywhere, bool own) {
+  for (const PackedMatrix* w : weights) {
+    if (wants_exact(*w, exact_everywhere) || w->variant() == Variant::exact) {
+      if (!is_float(w->layout.codes) && !in.sums) in.sums = step.take<float>(in.rows * sums_per_row(in.cols), own);
+      continue;
+    }
+    auto& f = in.form[static_cast<int>(w->variant())];
+    if (f.q) continue;
+    f.groups = in.cols / group_of(w->variant());
+    f.q = step.take<int8_t>(in.rows * in.cols + 64, own);
+    f.scale = step.take<float>(in.rows * f.groups, own);
+    f.isum = step.take<int32_t>(in.rows * f.groups, own);
+    f.sum = step.take<float>(in.rows * f.groups, own);
+  }
+}
+
 Inputs prepare_inputs(Step& step, const float* x, int64_t rows, int64_t cols, std::span<const PackedMatrix* const> weights, bool exact_everywhere) {
   Inputs in;
   in.x = x;
   in.rows = rows;
   in.cols = cols;
-  bool any = false;
-  for (const PackedMatrix* w : weights) {
-    if (wants_exact(*w, exact_everywhere)) {
-      if (!is_float(w->layout.codes) && !in.sums) in.sums = step.arena.array<float>(rows * sums_per_row(cols)), any = true;
-      continue;
-    }
-    const int v = static_cast<int>(w->variant());
-    auto& f = in.form[v];
-    if (f.q) continue;
-    any = true;
-    f.groups = cols / group_of(v);
-    f.q = step.arena.array<int8_t>(rows * cols + 64);
-    f.scale = step.arena.array<float>(rows * f.groups);
-    f.isum = step.arena.array<int32_t>(rows * f.groups);
-    f.sum = step.arena.array<float>(rows * f.groups);
-  }
-  if (any) step.push(Prepare{in}, rows * cols < kSerialFloats);
+  const bool own = step.is_small(rows * cols);
+  take_forms(step, in, weights, exact_everywhere, own);
+  Inputs only_forms = in;
+  only_forms.x = nullptr;
+  auto& forms = step.ranges();
+  only_forms.reads(forms);
+  if (forms.empty()) return in;  // float weights read x itself
+  const Range reads[] = {{x, rows * cols}};
+  if (own) step.push_own("quantise", Prepare{in, true}, {reads[0]});
+  else step.push_shared("quantise", Prepare{in, false}, reads, forms);
   return in;
 }
 
@@ -211,28 +168,16 @@ void record_linears(Step& step, const Inputs& in, std::span<const LinearTarget> 
   Linears op{};
   op.in = in;
   op.exact_everywhere = exact_everywhere;
+  Range writes[kMaxLinears];
   for (const LinearTarget& t : targets) {
+    writes[op.n_targets] = {t.y, in.rows * t.w->rows};
     op.targets[op.n_targets++] = t;
     op.tiles += t.w->tiles;
   }
-  step.push(op, false);
-}
-
-void record_experts(Step& step, const float* x, int64_t rows, const Routes& routes, const ExpertWeights& weights, float* out, bool exact_everywhere) {
-  const int64_t pairs = rows * routes.top_k, ffn = weights.gate->rows, hidden = weights.down->rows;
-  Arena& arena = step.arena;
-  const Grouping group{arena.array<int32_t>(pairs), arena.array<int32_t>(weights.gate->n_experts + 1), arena.array<int32_t>(weights.gate->n_experts), arena.array<int32_t>(1)};
-  const PackedMatrix* const first[] = {weights.gate, weights.up};
-  const PackedMatrix* const second[] = {weights.down};
-  step.push(GroupByExpert{routes, group, weights.gate->n_experts}, true);
-  const Inputs in = prepare_inputs(step, x, rows, weights.gate->cols, first, exact_everywhere);
-  float* h = arena.array<float>(pairs * ffn);
-  const auto chunk = [](const PackedMatrix& m) { return std::clamp<int64_t>(m.tiles / 8, 1, 8); };
-  step.push(ExpertMatrices{in, group, weights.gate, weights.up, h, arena.array<float>(pairs * ffn), routes.top_k, weights.activation, exact_everywhere, chunk(*weights.gate), {}}, false);
-  const Inputs middle = prepare_inputs(step, h, pairs, ffn, second, exact_everywhere);
-  float* parts = arena.array<float>(pairs * hidden);
-  step.push(ExpertMatrices{middle, group, weights.down, nullptr, parts, nullptr, routes.top_k, weights.activation, exact_everywhere, chunk(*weights.down), {}}, false);
-  step.push(Combine{routes, parts, out, hidden}, pairs * hidden < kSerialFloats);
+  op.stretches = Stretches(op.tiles, step.members());
+  auto& reads = step.ranges();
+  in.reads(reads);
+  step.push_shared("linear", op, reads, {writes, targets.size()});
 }
 
 }  // namespace cpu

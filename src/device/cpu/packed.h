@@ -74,8 +74,13 @@ constexpr size_t scale_bytes(const PackLayout& l, int inputs) {
   return 0;
 }
 
-// Activations are quantised per 32 inputs (per 64 for groups of 64), with sums per kernel group. One such set per variant.
-enum class Variant : uint8_t { g16, g32, g64, exact };
+// How activations are quantised: sums are per kernel group of 16, 32 or 64 inputs, scales per 32 inputs (64 for groups of 64), in the
+// wide forms per 256. Rows are kept in one such set per variant.
+enum class Variant : uint8_t { g16, g32, g64, wide16, wide32, wide64, exact };
+constexpr int kVariants = 6;
+constexpr bool is_wide(Variant v) { return v >= Variant::wide16 && v != Variant::exact; }
+constexpr int group_of(Variant v) { return 16 << static_cast<int>(v) % 3; }
+constexpr int scale_inputs(Variant v) { return is_wide(v) ? 256 : v == Variant::g64 ? 64 : 32; }  // that share a scale
 
 class PackedMatrix final : public Weight {
  public:
@@ -86,16 +91,26 @@ class PackedMatrix final : public Weight {
   size_t tile_bytes = 0;            // multiple of 64
   float post_scale = 1;             // NVFP4's per-tensor factor
   bool precise = false;             // always computed with float32 activations
+  bool wide = false;                // reads the wide forms of activations
   int kernel = -1;                  // index into the kernel table, the same for every ISA
   std::byte* data = nullptr;        // 64-byte aligned
   size_t bytes = 0;
   PackedMatrix() = default;
   ~PackedMatrix() override;
   const std::byte* tile(int64_t expert, int64_t t) const { return data + static_cast<size_t>(expert * tiles + t) * tile_bytes; }
-  Variant variant() const { return layout.group == 16 ? Variant::g16 : layout.group == 32 ? Variant::g32 : layout.group == 64 ? Variant::g64 : Variant::exact; }
+  Variant variant() const {
+    if (layout.group == 0) return Variant::exact;
+    return static_cast<Variant>((layout.group == 16 ? 0 : layout.group == 32 ? 1 : 2) + (wide ? 3 : 0));
+  }
 };
 
 class VectorWeight final : public Weight {
+ public:
+  std::vector<float> values;
+};
+
+// A matrix of one row, as floats: every member computes its products for itself.
+class RowWeight final : public Weight {
  public:
   std::vector<float> values;
 };

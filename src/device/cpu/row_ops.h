@@ -7,50 +7,47 @@
 
 namespace cpu {
 
-// Rows are shared out among members; f(worker, row) does one.
+// f(worker, row) does one row of `out`. Rows are shared out among members when `out` is shared memory.
 template <class F> struct EachRow {
   int64_t rows;
+  bool own;
   F f;
   void run(const Worker& w) const {
-    const auto [begin, end] = w.share(rows);
+    const auto [begin, end] = own ? std::pair<int64_t, int64_t>{0, rows} : w.share(rows);
     for (int64_t r = begin; r < end; r++) f(w, r);
   }
 };
-template <class F> void record_rows(Step& step, int64_t rows, int64_t cols, F f) { step.push(EachRow<F>{rows, f}, rows * cols < kSerialFloats); }
+template <class F> void record_rows(Step& step, const char* name, int64_t rows, Range out, Ranges reads, F f) {
+  const EachRow<F> op{rows, step.is_own(out.begin), f};
+  if (op.own) step.push_own(name, op, reads);
+  else step.push_shared(name, op, reads, {out});
+}
 
-// Flat arrays are shared out in multiples of 64 floats; f(worker, offset, count) does one share.
+// The same for flat arrays, shared out in multiples of 64 floats; f(worker, offset, count) does one share.
 template <class F> struct EachSpan {
   int64_t n;
+  bool own;
   F f;
   void run(const Worker& w) const {
+    if (own) return f(w, 0, n);
     const auto [begin, end] = w.share((n + 63) / 64);
     if (begin < end) f(w, begin * 64, std::min(end * 64, n) - begin * 64);
   }
 };
-template <class F> void record_span(Step& step, int64_t n, F f) { step.push(EachSpan<F>{n, f}, n < kSerialFloats); }
-
-// Softmax over all experts of one row in float32, then the top_k largest, ties to the lower index.
-inline void route_row(const float* scores, int64_t n, int top_k, bool renormalise, int32_t* experts, float* weights) {
-  float peak = scores[0], sum = 0;
-  for (int64_t i = 1; i < n; i++) peak = std::max(peak, scores[i]);
-  for (int64_t i = 0; i < n; i++) sum += std::exp(scores[i] - peak);
-  int found = 0;
-  for (int64_t i = 0; i < n; i++) {  // insertion into a short sorted list; strict comparison keeps the lower index first
-    int at = found;
-    while (at > 0 && scores[experts[at - 1]] < scores[i]) at--;
-    if (at == top_k) continue;
-    found = std::min(found + 1, top_k);
-    for (int j = found - 1; j > at; j--) experts[j] = experts[j - 1];
-    experts[at] = static_cast<int32_t>(i);
-  }
-  float chosen = 0;
-  for (int k = 0; k < top_k; k++) chosen += weights[k] = std::exp(scores[experts[k]] - peak) / sum;
-  if (renormalise)
-    for (int k = 0; k < top_k; k++) weights[k] /= chosen;
+template <class F> void record_span(Step& step, const char* name, const Tensor& out, Ranges reads, F f) {
+  const EachSpan<F> op{out.shape.elements(), step.is_own(out.data), f};
+  if (op.own) step.push_own(name, op, reads);
+  else step.push_shared(name, op, reads, {Range(out)});
 }
 
 // cos and sin of every row's angles: [rows, half] each, computed once a step for each Rope.
-struct RopeTable { const Rope* rope; float* cos; float* sin; };
+struct RopeTable {
+  const Rope* rope;
+  float *cos, *sin;
+  int64_t n;
+  Range cos_range() const { return {cos, n}; }
+  Range sin_range() const { return {sin, n}; }
+};
 inline void rope_angles(const Rope& rope, int32_t position, float* cos, float* sin) {
   for (size_t i = 0; i < rope.inverse_frequencies.size(); i++) {
     const float angle = static_cast<float>(position) * rope.inverse_frequencies[i];
@@ -58,14 +55,19 @@ inline void rope_angles(const Rope& rope, int32_t position, float* cos, float* s
     sin[i] = std::sin(angle) * rope.magnitude;
   }
 }
-inline void rotate_head(float* x, const float* cos, const float* sin, int64_t half, RopePairs pairs) {
-  for (int64_t i = 0; i < half; i++) {
-    float& a = x[pairs == RopePairs::halves ? i : 2 * i];
-    float& b = x[pairs == RopePairs::halves ? i + half : 2 * i + 1];
-    const float a0 = a, b0 = b;
-    a = a0 * cos[i] - b0 * sin[i];
-    b = b0 * cos[i] + a0 * sin[i];
+inline void rotate_head(const float* x, int64_t dim, const float* cos, const float* sin, int64_t half, RopePairs pairs, float* y) {
+  if (pairs == RopePairs::halves) {
+    for (int64_t i = 0; i < half; i++) {
+      y[i] = x[i] * cos[i] - x[i + half] * sin[i];
+      y[i + half] = x[i + half] * cos[i] + x[i] * sin[i];
+    }
+  } else {
+    for (int64_t i = 0; i < half; i++) {
+      y[2 * i] = x[2 * i] * cos[i] - x[2 * i + 1] * sin[i];
+      y[2 * i + 1] = x[2 * i + 1] * cos[i] + x[2 * i] * sin[i];
+    }
   }
+  std::memcpy(y + 2 * half, x + 2 * half, static_cast<size_t>(dim - 2 * half) * sizeof(float));
 }
 
 }  // namespace cpu

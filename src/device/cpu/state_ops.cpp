@@ -25,8 +25,8 @@ struct Append {
       const SequenceRows& s = sequence_of(sequences, r);
       const int64_t index = s.past + (r - s.first_row);
       const int64_t at = int64_t{s.pages[index / cache.page_tokens]} * cache.page_tokens + index % cache.page_tokens;
-      w.kernels->store_cache(k + r * nk, nk, static_cast<std::byte*>(cache.keys) + at * nk * width, cache.half);
-      w.kernels->store_cache(v + r * nv, nv, static_cast<std::byte*>(cache.values) + at * nv * width, cache.half);
+      w.kernels->store_cache(w.at(k) + r * nk, nk, static_cast<std::byte*>(cache.keys) + at * nk * width, cache.half);
+      w.kernels->store_cache(w.at(v) + r * nv, nv, static_cast<std::byte*>(cache.values) + at * nv * width, cache.half);
     }
   }
 };
@@ -57,7 +57,7 @@ struct Attend {
     a.q_row_stride = int64_t{n_heads} * cache.key_dim;
     a.out_row_stride = int64_t{n_heads} * cache.value_dim;
     const int64_t row = s.first_row + first;
-    a.q = q + row * a.q_row_stride + int64_t{head} * heads_per_kv * cache.key_dim;
+    a.q = w.at(q) + row * a.q_row_stride + int64_t{head} * heads_per_kv * cache.key_dim;
     a.out = out + row * a.out_row_stride + int64_t{head} * heads_per_kv * cache.value_dim;
     a.n_rows = std::min(rows_per_item, s.n_rows - first);
     a.heads = heads_per_kv;
@@ -132,7 +132,8 @@ struct DeltaRule {
 
 void record_append(Step& step, const State& state, StateRef s, const Tensor& k, const Tensor& v, const Batch& b) {
   const int64_t rows = static_cast<int64_t>(b.ids.size());
-  step.push(Append{state.cache(s), k.data, v.data, b.sequences, rows}, k.shape.elements() < kSerialFloats);
+  const CacheView cache = state.cache(s);
+  step.push_shared("append", Append{cache, k.data, v.data, b.sequences, rows}, {k, v}, {Range(static_cast<std::byte*>(cache.keys), 1)});
 }
 
 void record_attention(Step& step, const State& state, StateRef s, const Tensor& q, const Batch& b, const AttentionOptions& o, float* out) {
@@ -146,7 +147,7 @@ void record_attention(Step& step, const State& state, StateRef s, const Tensor& 
   op.heads_per_kv = op.n_heads / op.cache.n_kv_heads;
   op.rows_per_item = std::max(1, 64 / op.heads_per_kv);
   for (const SequenceRows& rows : b.sequences) op.items += int64_t{(rows.n_rows + op.rows_per_item - 1) / op.rows_per_item} * op.cache.n_kv_heads;
-  step.push(op, false);
+  step.push_shared("attention", op, {q, Range(static_cast<std::byte*>(op.cache.keys), 1)}, {Range(out, q.shape.rows() * op.cache.value_dim)});
 }
 
 void record_conv(Step& step, const State& state, StateRef s, const Tensor& x, const float* taps, int kernel, const Batch& b, float* out) {
@@ -160,11 +161,13 @@ void record_conv(Step& step, const State& state, StateRef s, const Tensor& x, co
   op.chunk = 512;
   op.kernel = kernel;
   op.sequences = b.sequences;
-  step.push(op, x.shape.elements() < kSerialFloats / 4);
+  step.push_shared("convolution", op, {x}, {Range(out, x.shape.elements())});
 }
 
 void record_delta(Step& step, const State& state, StateRef s, const DeltaInputs& in, const DeltaDims& d, const Batch& b, float* out) {
-  step.push(DeltaRule{&state, s, in, d, out, b.sequences, {}}, false);
+  const int64_t rows = static_cast<int64_t>(b.ids.size()), heads = rows * d.n_value_heads;
+  const int64_t width = int64_t{2} * d.n_key_heads * d.key_dim + int64_t{d.n_value_heads} * d.value_dim;
+  step.push_shared("delta rule", DeltaRule{&state, s, in, d, out, b.sequences, {}}, {Range(in.qkv, rows * width), Range(in.a, heads), Range(in.b, heads)}, {Range(out, heads * d.value_dim)});
 }
 
 int64_t state_scratch_floats(std::span<const StateSpec> layers) {

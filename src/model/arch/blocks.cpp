@@ -114,9 +114,12 @@ void plan_moe(const Blueprint& p, Moe& m, const std::string& base, int64_t ffn_d
   p.weights.sensitive(m.shared_gate, base + "shared_expert_gate.weight", 1, c.hidden_dim);
 }
 
+// Recorded in an order that lets a device run neighbours side by side: what does not wait for the routes comes before them.
 Tensor mixture(Encoder& e, const Moe& m, const Tensor& x) {
-  const Routes routes = e.route(e.linear(x, *m.router), m.top_k, m.renormalise);
-  const Tensor routed = e.experts(x, routes, *m.gate, *m.up, *m.down, Activation::silu);
-  if (!m.shared_gate) return routed;
-  return e.add_gated(routed, feed_forward(e, m.shared, x, Activation::silu), e.linear(x, *m.shared_gate));
+  const Tensor scores = e.linear(x, *m.router);
+  if (!m.shared_gate) return e.experts(x, e.route(scores, m.top_k, m.renormalise), *m.gate, *m.up, *m.down, Activation::silu);
+  const Tensor share = e.linear(x, *m.shared_gate);
+  const Tensor shared = feed_forward(e, m.shared, x, Activation::silu);
+  const Tensor routed = e.experts(x, e.route(scores, m.top_k, m.renormalise), *m.gate, *m.up, *m.down, Activation::silu);
+  return e.add_gated(routed, shared, share);
 }
