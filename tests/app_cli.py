@@ -152,11 +152,31 @@ class Tools(unittest.TestCase):
             self.assertLess(abs(exact["ppl"] / r["ppl"] - 1), 0.05)
 
     def test_bench(self):
-        r = answer(self, "bench", ANY, "-p", "16,32", "-n", "8", "-r", "1", "--json")
-        self.assertEqual([(x["test"], x["tokens"]) for x in r["results"]], [("prefill", 16), ("prefill", 32), ("decode", 8)])
-        self.assertTrue(all(x["tokens_per_second"] > 0 for x in r["results"]))
-        self.assertGreater(r["bytes_per_token"], 0)
+        r = answer(self, "bench", ANY, "-p", "16,32", "-n", "8", "-d", "0,40", "-r", "2", "--json")
+        self.assertEqual([(x["test"], x["tokens"], x["depth"]) for x in r["results"]], [("prefill", 16, 0), ("prefill", 32, 0), ("decode", 8, 0), ("decode", 8, 40)])
+        for x in r["results"]:
+            self.assertTrue(x["repeats"], x)
+            self.assertEqual(len(x["all"]), 2)
+            self.assertTrue(0 < x["low"] <= x["tokens_per_second"] <= x["high"], x)
+            self.assertGreater(x.get("bandwidth_share") or x.get("int8_share"), 0)
+        shallow, deep = (x["bytes_per_token"] for x in r["results"][2:])
+        self.assertTrue(r["bytes_per_token"] < shallow < deep)
         self.assertGreater(r["read_bytes_per_second"], 1e8)
+        self.assertGreater(r["int8_macs_per_second"], 1e8)
+        self.assertTrue(r["bottleneck"] and r["suggestion"])
+        text = calla("bench", ANY, "-p", "0", "-n", "4", "-r", "1").stdout.decode()
+        self.assertRegex(text, r"(?m)^decode +4 +0 ")
+        self.assertNotIn("prefill", text.split("share")[1])
+        self.assertIn("-d: '-1': whole numbers", calla("bench", ANY, "-d", "-1").stderr.decode())
+        self.assertEqual(calla("bench", ANY, "-p", "0", "-n", "0").returncode, 1)
+
+    def test_bench_is_interrupted_at_once(self):
+        p = subprocess.Popen([CALLA, "bench", ANY, "-p", "4096", "-r", "1000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+        time.sleep(0.5)
+        begin = time.monotonic()
+        p.send_signal(signal.SIGINT)
+        self.assertEqual((p.wait(10), p.communicate()[0]), (130, b""))
+        self.assertLess(time.monotonic() - begin, 1)
 
     def test_run(self):
         r = calla("run", ANY, "Hello", "-n", "8", "--temp", "0")

@@ -33,8 +33,11 @@ const std::vector<Command>& list() {
       {"inspect", "MODEL", "what a model is, how it is quantised, whether it fits", "Opens the file; loads no weights.", kModel | kContext | kInspect, 1, 1,
        {"calla inspect starter", "calla inspect ./model.gguf --tensors", "calla inspect starter --json"}, inspect_command},
       {"bench", "MODEL", "speed, and how near it is to what memory allows",
-       "Prefill and decode in tokens/s, medians of interleaved repetitions. The share is bytes read per decoded token times tokens/s over the read bandwidth measured in the same minute.",
-       kLoad | kBench, 1, 1, {"calla bench starter", "calla bench starter -p 128,512 -n 64 -r 5", "calla bench starter --precision exact --json"}, bench_command},
+       "Prefill and decode in tokens/s, medians of interleaved repetitions. Right before each, all threads read memory and multiply int8 in registers: decode is given as a share of the one, "
+       "prefill of the other. The last lines say what holds the speed up and what might help. Exit status 1 when the generated ids differ between repetitions.",
+       kLoad | kBench, 1, 1,
+       {"calla bench starter", "calla bench starter -p 512 -n 64 -d 0,512,4096 -r 5", "calla bench ./model.gguf -p 0 -n 64 --depths 0,32768", "calla bench starter --precision exact --json"},
+       bench_command},
       {"selftest", "MODEL", "prove on this machine that the engine agrees with itself",
        "Batched equals alone, continued equals afresh, any thread count, any instruction set, any prefill chunk; how far fast is from exact. Exit status 1 when a line fails.", kLoad, 1, 1,
        {"calla selftest starter", "calla selftest ./model.gguf --json"}, selftest_command},

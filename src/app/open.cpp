@@ -32,6 +32,15 @@ Status open_text(OpenedModel& model) {
   return ok_status();
 }
 
+StateTraffic state_traffic(const Device& device, std::span<const StateSpec> states) {
+  constexpr int kPage = 32;
+  StateTraffic traffic;
+  for (const StateSpec& s : states)
+    if (s.kind == StateSpec::Kind::paged_kv) traffic.layers.push_back({static_cast<double>(device.page_bytes({&s, 1}, kPage)) / kPage, s.window});
+  traffic.recurrent_bytes = static_cast<double>(device.slot_bytes(states));
+  return traffic;
+}
+
 void add_completer(OpenedModel& model) {
   if (!model.tokenizer) return;
   const std::string shown = std::filesystem::exists(model.file.name) ? std::filesystem::path(model.file.path).filename().string() : model.file.name;
@@ -49,6 +58,12 @@ void say(const OpenedModel& model, const Options& options, bool quiet) {
 }
 
 }  // namespace
+
+double StateTraffic::bytes_at(double depth) const {
+  double bytes = 2 * recurrent_bytes;
+  for (const Layer& l : layers) bytes += l.bytes_per_token * (l.window > 0 ? std::min<double>(depth, l.window) : depth);
+  return bytes;
+}
 
 Result<OpenedFile> open_file(const Options& options) {
   StoreOptions store = store_options_from_environment();
@@ -107,6 +122,7 @@ Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning)
   model.notes = std::move(loaded.notes);
   model.device_name = device->name();
   model.weight_bytes = device->weight_bytes();
+  model.state = state_traffic(*device, loaded.model->states());
   TRY_STATUS(open_text(model));
   TRY(model.engine, make_engine(std::move(device), std::move(loaded.model), tuning.engine));
   model.load_s = seconds_now() - begin;

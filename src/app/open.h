@@ -13,6 +13,14 @@ struct OpenedFile {
 };
 Result<OpenedFile> open_file(const Options& options);
 
+// What one decoded token reads of its sequence's state, and writes back of what is recurrent, in the device's own sizes.
+struct StateTraffic {
+  struct Layer { double bytes_per_token = 0; int window = 0; };
+  std::vector<Layer> layers;   // those with keys and values
+  double recurrent_bytes = 0;  // read, and as many written
+  double bytes_at(double depth) const;
+};
+
 // A model that can answer. Members are destroyed in reverse order: the engine may borrow the mapping.
 struct OpenedModel {
   OpenedFile file;
@@ -23,6 +31,7 @@ struct OpenedModel {
   bool template_failed = false;                        // one that cannot be read; a note says why
   GenerationDefaults defaults;                         // stop ids from every place they live
   std::vector<PartBytes> parts;
+  StateTraffic state;
   std::vector<std::string> notes;
   std::string device_name;
   size_t weight_bytes = 0;                             // resident, as the device counts

@@ -1,6 +1,7 @@
 // options: the one table of options.
 #include "app/options.h"
 
+#include <algorithm>
 #include <limits>
 #include "app/values.h"
 
@@ -95,10 +96,12 @@ const OptionSpec kTable[] = {
      [](Options& o, std::string_view v) { return !v.empty() && (o.cors_origins.emplace_back(v), true); }},
     {kServe, "-a, --alias", "ASKED=MODEL", "NAME=MODEL; * for any name", "another name under which clients may ask; may be given several times", "", add_alias},
 
-    {kBench, "-p, --n-prompt", "LIST", "whole numbers from 1 to 1048576, with commas between", "prompt lengths to time (512)", "",
-     [](Options& o, std::string_view v) { return parse_list(v, 1, 1 << 20, o.prompt_sizes); }},
-    {kBench, "-n, --n-gen", "LIST", "whole numbers from 2 to 1048576, with commas between", "numbers of tokens to generate (128)", "",
-     [](Options& o, std::string_view v) { return parse_list(v, 2, 1 << 20, o.generate_sizes); }},
+    {kBench, "-p, --n-prompt", "LIST", "whole numbers up to 1048576, with commas between", "prompt lengths to time (512); 0 for none", "",
+     [](Options& o, std::string_view v) { return parse_list(v, 0, 1 << 20, o.prompt_sizes); }},
+    {kBench, "-n, --n-gen", "LIST", "0, or whole numbers from 2 to 1048576, with commas between", "numbers of tokens to generate (128); 0 for none", "",
+     [](Options& o, std::string_view v) { return parse_list(v, 0, 1 << 20, o.generate_sizes) && std::ranges::count(o.generate_sizes, 1) == 0; }},
+    {kBench, "-d, --depths, --n-depth", "LIST", "whole numbers up to 1048576, with commas between", "tokens of context to generate behind (0)", "",
+     [](Options& o, std::string_view v) { return parse_list(v, 0, 1 << 20, o.depths); }},
     {kBench, "-r, --repetitions", "N", "a whole number from 1 to 1000", "repetitions, interleaved; the median counts (3)", "",
      [](Options& o, std::string_view v) { return parse_number(v, 1, 1000, o.repetitions); }},
 

@@ -28,7 +28,7 @@ struct Options {
   std::vector<std::string> api_keys, cors_origins;
   std::vector<std::pair<std::string, std::string>> aliases;  // asked for -> served
 
-  std::vector<int> prompt_sizes, generate_sizes;
+  std::vector<int> prompt_sizes{512}, generate_sizes{128}, depths{0};
   int repetitions = 3;
 
   std::vector<TokenId> ids;

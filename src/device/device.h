@@ -28,6 +28,7 @@ struct Batch {
 struct StateSpec {
   enum class Kind : uint8_t { none, paged_kv, recurrent } kind = Kind::none;
   int32_t n_kv_heads = 0, key_dim = 0, value_dim = 0;          // paged_kv: per token n_kv_heads * (key_dim + value_dim)
+  int32_t window = 0;                                          // paged_kv: how far back is read; 0: all of it
   int32_t conv_channels = 0, conv_kernel = 0;                  // recurrent: the last conv_kernel - 1 pre-convolution rows
   int32_t n_heads = 0, head_key_dim = 0, head_value_dim = 0;   // recurrent: per value head float32, [head_key_dim, head_value_dim] numbers
 };
@@ -161,3 +162,14 @@ class Device {
 Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options);
 // Reads everything in a packed file and compares it with its checksums; the number of bytes.
 Result<size_t> verify_packed(const std::string& path);
+
+// What this machine can do at best, measured when asked: what speeds are held against.
+struct Ceilings { double read_bytes_per_s = 0, int8_macs_per_s = 0; };
+class Calibration {
+ public:
+  virtual ~Calibration() = default;
+  virtual Ceilings measure() = 0;            // about half a second, all threads at once
+  std::string isa, best_isa;                 // which one the options give, and the best one here
+  int threads = 1, physical_cores = 1;
+};
+Result<std::unique_ptr<Calibration>> make_cpu_calibration(const DeviceOptions& options);

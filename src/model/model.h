@@ -16,8 +16,14 @@ struct ModelConfig {
   float norm_eps = 1e-6f;
 };
 
-// Weights read per decoded token, by part: what `bench` and `inspect` print.
-struct PartBytes { std::string part; size_t total_bytes = 0, per_token_bytes = 0; std::string formats; };
+// Weights read per decoded token, and multiply-adds with them per row of a step, by part: what `bench` and `inspect` print.
+struct PartBytes {
+  std::string part;
+  size_t total_bytes = 0, per_token_bytes = 0;
+  std::string formats;
+  uint64_t macs = 0;
+  bool head = false;  // computed only for rows whose logits are wanted
+};
 
 class Model {
  public:

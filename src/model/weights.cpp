@@ -45,6 +45,13 @@ std::vector<float> transposed(const std::vector<float>& values, int64_t cols) {
   return out;
 }
 
+int64_t elements(const MatrixSource& m) {
+  if (!m.row_order.empty()) return static_cast<int64_t>(m.row_order.size()) * m.parts[0].shape.back();
+  int64_t sum = 0;
+  for (const StoredMatrix& part : m.parts) sum += part.shape.elements();
+  return sum;
+}
+
 size_t fraction(size_t bytes, size_t part, size_t whole) {
   return whole == 0 ? 0 : static_cast<size_t>(static_cast<double>(bytes) * static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -380,9 +387,10 @@ std::vector<PartBytes> Weights::parts() const {
     const bool tied = r.kind == Kind::matrix && r.name.starts_with("embed_tokens.");
     const std::string name = tied ? "embedding and head" : part_of(r.name);
     auto at = std::ranges::find(parts, name, &PartBytes::part);
-    if (at == parts.end()) at = parts.insert(parts.end(), {name, 0, 0, ""});
+    if (at == parts.end()) at = parts.insert(parts.end(), {name, 0, 0, "", 0, tied || name == "head"});
     at->total_bytes += r.bytes;
     at->per_token_bytes += static_cast<size_t>(static_cast<double>(r.bytes) * r.per_token);
+    if (r.kind == Kind::matrix) at->macs += static_cast<uint64_t>(static_cast<double>(elements(r.source)) * r.per_token);
     const std::string format = r.source.parts[0].format->name;
     if (r.kind == Kind::vector || (", " + at->formats + ",").find(", " + format + ",") != std::string::npos) continue;
     at->formats += (at->formats.empty() ? "" : ", ") + format;

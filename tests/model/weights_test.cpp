@@ -140,6 +140,10 @@ TEST(Weights, ReportsPartsAndProgress) {
     if (part.part == "experts") experts = part.total_bytes, per_token = part.per_token_bytes;
   EXPECT_EQ(experts, 2u * 3 * (10 * 8 + 8 * 5) * 4);
   EXPECT_NEAR(static_cast<double>(per_token), static_cast<double>(experts) * 2 / 3, 8);
+  for (const PartBytes& part : loaded->parts) {
+    EXPECT_TRUE(part.part != "experts" || part.macs == 2 * 2 * (10 * 8 + 8 * 5)) << part.macs;
+    EXPECT_EQ(part.head, part.part == "head") << part.part;
+  }
 }
 
 // MLX: 4-bit codes in groups of 32 for a 4 x 64 key projection.

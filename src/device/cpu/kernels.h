@@ -123,6 +123,7 @@ struct ConvArgs {  // channels [first, first + count) over the rows of one seque
 
 struct Kernels {
   const char* name;
+  int64_t (*int8_peak)(int64_t rounds, float* sink);  // does nothing useful as fast as it can; -> multiply-adds
   bool wide;                           // quantised matrices are computed from the wide forms of activations
   LinearFn integer[kLinearKindCount];  // null where activations cannot be quantised (float weights)
   LinearFn exact[kLinearKindCount];

@@ -59,7 +59,7 @@ void plan_attention(const Blueprint& p, Attention& a, const std::string& base, i
 StateSpec attention_state(const Attention& a) {
   StateSpec s;
   s.kind = StateSpec::Kind::paged_kv;
-  s.n_kv_heads = a.n_kv_heads, s.key_dim = a.head_dim, s.value_dim = a.head_dim;
+  s.n_kv_heads = a.n_kv_heads, s.key_dim = a.head_dim, s.value_dim = a.head_dim, s.window = a.options.window;
   return s;
 }
 

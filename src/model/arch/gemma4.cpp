@@ -137,6 +137,7 @@ class Gemma4 final : public Model {
     if (l.source.layer == i) {
       state.kind = StateSpec::Kind::paged_kv;
       state.n_kv_heads = static_cast<int32_t>(l.kv_heads), state.key_dim = state.value_dim = static_cast<int32_t>(l.head_dim);
+      state.window = l.options.window;
       p.weights.matrix(l.wk, base + "k_proj.weight", kv_dim, config_.hidden_dim);
       p.weights.vector(l.k_norm, base + "k_norm.weight", {l.head_dim});
       const bool full = s.kinds[static_cast<size_t>(i)] == LayerKind::full;

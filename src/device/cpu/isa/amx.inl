@@ -206,6 +206,22 @@ template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static cons
 }
 #define CALLA_TILED(c, s, g, o, z) choose<PackCodes::c, PackScales::s, g, o, z>(),
 constexpr LinearFn kIntegerKernels[] = {CALLA_LINEAR_KINDS(CALLA_TILED)};
+
+// As peak.inl, in tiles: four products in flight.
+static int64_t int8_peak(int64_t rounds, float* sink) {
+  alignas(64) int8_t x[16][64];
+  for (int i = 0; i < 1024; i++) x[i / 64][i % 64] = static_cast<int8_t>(i % 7 - 3);
+  begin_tiles<64>();
+  tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
+  tile_load<4>(x), tile_load<5>(x), tile_load<6>(x), tile_load<7>(x);
+  for (int64_t r = 0; r < rounds; r++) tile_dot<0, 4, 6, false>(), tile_dot<1, 4, 7, false>(), tile_dot<2, 5, 6, false>(), tile_dot<3, 5, 7, false>();
+  tile_store<0>(x);
+  end_tiles();
+  int32_t sum;
+  std::memcpy(&sum, x, 4);
+  *sink = static_cast<float>(sum);
+  return rounds * 4 * 16 * 16 * 64;
+}
 }  // namespace
 }  // namespace cpu::CALLA_AMX
 
@@ -222,6 +238,7 @@ const Kernels& CALLA_AMX_TABLE() {
     k.name = "amx";
     k.wide = true;
     k.quantise = CALLA_AMX::quantise;
+    k.int8_peak = CALLA_AMX::int8_peak;
     std::copy(std::begin(CALLA_AMX::kIntegerKernels), std::end(CALLA_AMX::kIntegerKernels), k.integer);
     return k;
   }();

@@ -147,6 +147,7 @@ template <int At, bool Signed> INLINE F code_to_float(B w) { return {code8<At, S
 #include "device/cpu/elementwise.inl"
 #include "device/cpu/attention.inl"
 #include "device/cpu/delta.inl"
+#include "device/cpu/peak.inl"
 #include "device/cpu/isa/table.inl"
 }  // namespace
 }  // namespace cpu::avx2

@@ -1,6 +1,6 @@
 // table: this ISA's kernels in one struct; included last by every ISA file inside its namespace.
 static constexpr Kernels make_table(const char* name) {
-  return Kernels{name,
+  return Kernels{name, int8_peak,
                  false,
                  {CALLA_LINEAR_KINDS(CALLA_INTEGER)},
                  {CALLA_LINEAR_KINDS(CALLA_EXACT)},
