@@ -80,6 +80,7 @@ DeviceOptions device_options(const Options& options) {
   device.precision = options.precision;
   device.threads = options.threads;
   device.isa = options.isa;
+  device.kv = options.kv;
   device.pin = options.pin;
   device.trace_dispatch = options.trace_dispatch;
   device.profile = options.profile;

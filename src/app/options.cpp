@@ -52,6 +52,8 @@ const OptionSpec kTable[] = {
      [](Options& o, std::string_view v) { return parse_number(v, 0, 1024, o.threads); }},
     {kDevice, "--precision", "WORD", "exact or fast", "exact: float32 throughout on the stored weights; fast may quantise activations", "CALLA_PRECISION", set_precision},
     {kDevice, "--isa", "WORD", "scalar, avx2, avx512, amx or neon", "force one instruction set", "CALLA_ISA", set_isa},
+    {kDevice, "--kv", "WORD", "half or int8", "how keys and values are kept; int8 takes half the memory, for long contexts", "CALLA_KV",
+     [](Options& o, std::string_view v) { return (v == "half" || v == "int8") && (o.kv = v == "int8" ? KvType::int8 : KvType::half, true); }},
     {kDevice, "--pin", "", "", "bind threads to cores", "", [](Options& o, std::string_view) { return o.pin = true; }},
     {kDevice, "--profile", "", "", "say at the end where the device's time went, by operation", "", [](Options& o, std::string_view) { return o.profile = true; }},
     {kPacked, "--packed", "", "", "keep the weights as the processor reads them in a file of their own, for quick starts", "", [](Options& o, std::string_view) { return o.packed = true; }},

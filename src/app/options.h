@@ -13,6 +13,7 @@ struct Options {
   int context = 0, threads = 0;        // 0: the model's own; physical cores
   Precision precision = Precision::fast;
   std::string isa;
+  KvType kv = KvType::half;
   bool pin = false, trace_dispatch = false, profile = false, packed = false;
 
   std::optional<float> temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;

@@ -53,9 +53,11 @@ class CpuCalibration final : public Calibration {
   CpuCalibration(const IsaEntry& isa, int n_threads, std::unique_ptr<uint64_t, decltype(&std::free)> memory, std::size_t mib)
       : kernels_(*isa.kernels), memory_(std::move(memory)), share_(mib / static_cast<std::size_t>(n_threads)) {
     threads = n_threads;
-    rate(threads, std::chrono::milliseconds(0), [&](std::size_t t, std::size_t call) {  // each thread touches its own share first
-      if (call == 0)
-        for (std::size_t i = 0; i < share_; i++) std::ranges::fill(mebibyte(t, i), uint64_t{1});
+    // Each thread touches its own share first. No two pages are alike: a host could keep equal ones once, and in its cache.
+    rate(threads, std::chrono::milliseconds(0), [&](std::size_t t, std::size_t call) {
+      uint64_t word = t + 1;
+      for (std::size_t i = 0; call == 0 && i < share_; i++)
+        for (uint64_t& w : mebibyte(t, i)) w = word = word * 6364136223846793005u + 1442695040888963407u;
       return 0;
     });
   }

@@ -37,13 +37,17 @@ Tensor CpuEncoder::embed(const Weight& table, std::span<const TokenId> ids, floa
 // Every form that any of the weights reads; forms made for the matrices just before are used again.
 Inputs CpuEncoder::prepare(const Tensor& x, std::span<const PackedMatrix* const> weights) {
   const int64_t cols = weights[0]->cols, rows = x.shape.elements() / cols;
-  const auto serves = [&](const PackedMatrix* w) {
-    if (is_float(w->layout.codes)) return true;
-    return wants_exact(*w, exact_) ? prepared_.sums != nullptr : prepared_.form_of(*w).q != nullptr;
-  };
-  if (prepared_.x != x.data || prepared_.rows != rows || prepared_.cols != cols || !std::ranges::all_of(weights, serves))
-    prepared_ = prepare_inputs(step, x.data, rows, cols, weights, exact_);
-  return prepared_;
+  for (const Inputs& ready : prepared_) {
+    const auto serves = [&](const PackedMatrix* w) {
+      if (is_float(w->layout.codes)) return true;
+      return wants_exact(*w, exact_) ? ready.sums != nullptr : ready.form_of(*w).q != nullptr;
+    };
+    if (ready.x == x.data && ready.rows == rows && ready.cols == cols && std::ranges::all_of(weights, serves)) return ready;
+  }
+  const Inputs in = prepare_inputs(step, x.data, rows, cols, weights, exact_);
+  const bool has_forms = in.sums || !std::ranges::all_of(weights, [](const PackedMatrix* w) { return is_float(w->layout.codes); });
+  if (has_forms) prepared_[1] = std::exchange(prepared_[0], in);
+  return in;
 }
 
 Tensor CpuEncoder::linear(const Tensor& x, const Weight& w, const Weight* bias) {
@@ -190,7 +194,7 @@ Tensor CpuEncoder::carry(const Tensor& x) {
   record_span(step, "copy", kept_, {x}, [x = x.data, y = kept_.data](const Worker& w, int64_t i, int64_t n) { std::memcpy(w.at(y) + i, w.at(x) + i, static_cast<size_t>(n) * sizeof(float)); });
   step.arena.rewind(layer_begin_);
   step.own.rewind(own_layer_begin_);
-  prepared_ = {};
+  forget_prepared();
   return kept_;
 }
 

@@ -14,7 +14,7 @@ class CpuEncoder final : public Encoder {
   void reset() {
     step.reset();
     ropes_.clear();
-    prepared_ = {};
+    forget_prepared();
     kept_ = {};
   }
 
@@ -42,13 +42,14 @@ class CpuEncoder final : public Encoder {
  private:
   Tensor fresh(const Shape& shape) { return {step.take<float>(shape.elements()), shape}; }
   Tensor fresh_shared(const Shape& shape) { return {step.arena.array<float>(shape.elements()), shape}; }  // written by several members
+  void forget_prepared() { prepared_[0] = prepared_[1] = {}; }
   Inputs prepare(const Tensor& x, std::span<const PackedMatrix* const> weights);
   void record(const Inputs& in, std::span<const LinearTarget> targets) { record_linears(step, in, targets, exact_); }
   const RopeTable& table_for(const Rope& rope, const Batch& b);
   bool exact_;
   State& state_;
   std::vector<RopeTable> ropes_;
-  Inputs prepared_;          // of the last matrices: those that share an input often come one after another
+  Inputs prepared_[2];       // of the last two inputs, newest first: matrices that share an input often come soon after one another
   Tensor kept_;              // what carry() returned; lies below layer_begin_
   Arena::Mark layer_begin_;
   size_t own_layer_begin_ = 0;

@@ -94,7 +94,7 @@ void Step::await(Team& team, const Worker& w, size_t i) const {
       ops_[j].ahead(ops_[j].op, w);
       break;
     }
-  team.barrier();
+  team.barrier(w.member);
 }
 
 void Step::run_all(Team& team, const Worker& w) const {

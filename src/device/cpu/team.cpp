@@ -33,7 +33,7 @@ constexpr int kSpins = 2000;
 
 }  // namespace
 
-Team::Team(int n_threads, bool pin) : n_(n_threads < 1 ? 1 : n_threads) {
+Team::Team(int n_threads, bool pin) : n_(n_threads < 1 ? 1 : n_threads), groups_(std::make_unique<Arrivals[]>(static_cast<size_t>((n_ + kGroup - 1) / kGroup))) {
   for (int member = 1; member < n_; member++) {
     threads_.emplace_back([this, member, pin] {
       if (pin) pin_to(member);
@@ -63,7 +63,7 @@ void Team::work(int member) {
     seen = job_.load(std::memory_order_acquire);
     if (quit_.load(std::memory_order_relaxed)) return;
     entry_(context_, member);
-    barrier();
+    barrier(member);
   }
 }
 
@@ -74,14 +74,19 @@ void Team::start(Entry entry, void* context) {
   job_.fetch_add(1, std::memory_order_release);
   job_.notify_all();
   entry(context, 0);
-  barrier();
+  barrier(0);
 }
 
-void Team::barrier() {
+void Team::barrier(int member) {
   if (n_ == 1) return;
   const uint32_t generation = generation_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(n_)) {
-    arrived_.store(0, std::memory_order_relaxed);
+  const auto last_of = [](Arrivals& arrivals, int n) {  // the last one also clears the count for the next time
+    if (arrivals.count.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(n)) return false;
+    arrivals.count.store(0, std::memory_order_relaxed);
+    return true;
+  };
+  const int group = member / kGroup, groups = (n_ + kGroup - 1) / kGroup, size = n_ - group * kGroup < kGroup ? n_ - group * kGroup : kGroup;
+  if (last_of(groups_[static_cast<size_t>(group)], size) && last_of(full_groups_, groups)) {
     generation_.fetch_add(1, std::memory_order_release);
     generation_.notify_all();
     return;

@@ -21,7 +21,7 @@ class Team {
   template <class Job> void run(Job&& job) {
     start([](void* context, int member) { (*static_cast<std::remove_reference_t<Job>*>(context))(member); }, &job);
   }
-  void barrier();  // inside a job: waits for every member
+  void barrier(int member);  // inside a job: waits for every member
 
  private:
   using Entry = void (*)(void*, int);
@@ -34,8 +34,12 @@ class Team {
   Entry entry_ = nullptr;
   void* context_ = nullptr;
   alignas(64) std::atomic<uint32_t> job_{0};         // number of the current job; odd values never skipped
-  alignas(64) std::atomic<uint32_t> arrived_{0};
-  alignas(64) std::atomic<uint32_t> generation_{0};  // of the barrier
+  // The barrier counts in groups of four and then the groups: sixteen members in one line of cache would queue up for it.
+  static constexpr int kGroup = 4;
+  struct alignas(64) Arrivals { std::atomic<uint32_t> count{0}; };
+  std::unique_ptr<Arrivals[]> groups_;
+  Arrivals full_groups_;
+  alignas(64) std::atomic<uint32_t> generation_{0};
   std::atomic<bool> quit_{false};
 };
 
