@@ -105,6 +105,7 @@ template <PackScales S, int G, bool Signed> struct ScaleWord {
 template <PackCodes C, PackScales S, int G, bool Signed, bool Prefetch, class Group>
 static INLINE const uint8_t* walk_blocks(const PackedMatrix& m, const uint8_t* p, int64_t begin, int64_t end, Group&& group, size_t ahead = kPrefetchBytes) {
   const int ratio = m.layout.scale_group > G ? m.layout.scale_group / G : 1, block = m.layout.block;
+  constexpr bool kLong = S == PackScales::super || S == PackScales::super_min;  // blocks of too many lines to be under way at a time
   int64_t g = begin / G;
   for (int64_t k = begin; k < end; k += block) {
     const int inputs = static_cast<int>(end - k < block ? end - k : block), groups = inputs / G;
@@ -112,22 +113,22 @@ static INLINE const uint8_t* walk_blocks(const PackedMatrix& m, const uint8_t* p
     const ScaleWord<S, G, Signed> word(p, groups, ratio);
     const uint8_t* codes = p + scales;
     const uint8_t* next = codes + chunk_bytes(C) * static_cast<size_t>(inputs / 32);
-    const auto fetch = [&](const uint8_t* from, size_t bytes) INLINE_LAMBDA {  // little by little: few lines can be under way at a time
+    const auto fetch = [&](const uint8_t* from, size_t bytes) INLINE_LAMBDA {
       if constexpr (Prefetch)
         for (size_t i = 0; i < bytes; i += 64) prefetch(from + i + ahead);
     };
-    fetch(p, scales);
+    fetch(p, kLong ? scales : static_cast<size_t>(next - p));
     if constexpr (G >= 32) {
       for (int j = 0; j < groups; j++, g++) {
         B quads[G / 4];
-        fetch(codes, chunk_bytes(C) * (G / 32));
+        if constexpr (kLong) fetch(codes, chunk_bytes(C) * (G / 32));
         for (int h = 0; h < G / 32; h++, codes += chunk_bytes(C)) Word<C>::unpack(codes, *reinterpret_cast<B(*)[8]>(quads + 8 * h));
         group(quads, word.scale(j), word.min(j), g, k + G * j);
       }
     } else {
       for (int j = 0; j < groups; j += 2, codes += chunk_bytes(C), g += 2) {
         B quads[8];
-        fetch(codes, chunk_bytes(C));
+        if constexpr (kLong) fetch(codes, chunk_bytes(C));
         Word<C>::unpack(codes, quads);
         group(quads, word.scale(j), word.min(j), g, k + G * j);
         group(quads + 4, word.scale(j + 1), word.min(j + 1), g + 1, k + G * j + G);

@@ -5,7 +5,8 @@
 
 namespace cpu::scalar {
 namespace {
-constexpr int kBlockTiles = 1, kBlockRows = 1, kDirectRows = 1, kPanelRows = 1 << 30, kDotChains = 1, kWideExactTokens = 1, kSignedBias = 0, kPrefetchBytes = 0;  // blocks of rows would gain nothing here
+constexpr int kBlockTiles = 1, kBlockRows = 1, kDirectRows = 1, kPanelRows = 1 << 30, kDotChains = 1;  // blocks of rows would gain nothing here
+constexpr int kWideExactTokens = 1, kSignedBias = 0, kPrefetchBytes = 0;
 constexpr int kDots = 1, kTileQueries = 1, kTileVectors = 1, kDeltaVectors = 1;
 struct F { float v[16]; };
 struct I { int32_t v[16]; };
