@@ -4,6 +4,7 @@
 #include <barrier>
 #include <chrono>
 #include <cstdlib>
+#include <numeric>
 #include <thread>
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -27,25 +28,29 @@ uint64_t read_all(std::span<const uint64_t> data) {
   return sum;
 }
 
-// Units per second of `n` threads that call work(thread, call) -> units until `time` has passed.
+// Units per second of `n` threads that call work(thread, call) -> units until `time` has passed; each thread by its own clock, because a
+// busy machine may start them, or this one, late.
 template <class Work> double rate(int n, std::chrono::milliseconds time, const Work& work) {
-  std::atomic<int64_t> units = 0;
+  using Clock = std::chrono::steady_clock;
   std::atomic<bool> stop = false;
   std::barrier start(n + 1);
+  std::vector<double> rates(static_cast<std::size_t>(n));
   std::vector<std::thread> team;
   for (int t = 0; t < n; t++)
     team.emplace_back([&, t] {
       start.arrive_and_wait();
-      int64_t own = 0;
-      for (std::size_t call = 0; !stop; call++) own += work(static_cast<std::size_t>(t), call);
-      units += own;
+      const Clock::time_point begin = Clock::now();
+      int64_t units = 0;
+      std::size_t call = 0;
+      do units += work(static_cast<std::size_t>(t), call++);
+      while (!stop);
+      rates[static_cast<std::size_t>(t)] = static_cast<double>(units) / std::chrono::duration<double>(Clock::now() - begin).count();
     });
   start.arrive_and_wait();
-  const auto begin = std::chrono::steady_clock::now();
   std::this_thread::sleep_for(time);
   stop = true;
   for (std::thread& thread : team) thread.join();
-  return static_cast<double>(units) / std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
 class CpuCalibration final : public Calibration {
