@@ -79,11 +79,17 @@ struct GateUp {
     const auto soon = [&](int64_t begin, int64_t) {
       for (const PackedMatrix* m : {gate, up}) prefetch_tiles(*m, g.by_size[begin / chunks], begin % chunks * chunk, 1);
     };
-    Stretches pieces(items, w.size);  // as many as experts were chosen, which is only known now
+    const Stretches pieces(items, w.size, 1);  // as many as experts were chosen, which is only known now
     const auto [begin, end] = pieces.own(w);
     for (int64_t item = begin; item < end; item++)
       if (item == begin || item % chunks == 0) soon(item, item + 1);
-    pieces.run(w, counter, [&](int64_t first, int64_t last) { for (int64_t item = first; item < last; item++) one(item); }, soon);
+    const auto all = [&](int64_t first, int64_t last) {
+      for (int64_t item = first; item < last; item++) {
+        prefetch_tiles(*up, g.by_size[item / chunks], item % chunks * chunk, 1);  // while gate is computed
+        one(item);
+      }
+    };
+    pieces.run(w, counter, all, soon);
   }
   void matrix(const Worker& w, const Inputs& mine, const PackedMatrix& m, int64_t expert, int64_t begin, int64_t n_tiles, const int32_t* pairs, int64_t n, float* y) const {
     const bool exact = wants_exact(m, exact_everywhere);
@@ -122,10 +128,11 @@ struct Down {
     if (decode) {
       const Grouping g = group.at(w);
       const auto soon = [&](int64_t begin, int64_t end) { prefetch_tiles(*down, g.active[0], begin, end - begin); };
-      return Stretches(down->tiles, w.size).run(w, counter, [&](int64_t begin, int64_t end) { columns(w, begin, end - begin); }, soon);
+      return pieces(w).run(w, counter, [&](int64_t begin, int64_t end) { columns(w, begin, end - begin); }, soon);
     }
     for (int64_t begin; (begin = counter.take(chunk)) < down->tiles;) columns(w, begin, std::min(chunk, down->tiles - begin));
   }
+  Stretches pieces(const Worker& w) const { return Stretches(down->tiles, w.size, 8); }
   void columns(const Worker& w, int64_t begin, int64_t n_tiles) const {
     const Inputs mine = h.at(w);
     const Grouping g = group.at(w);
@@ -156,7 +163,7 @@ struct Down {
   void ahead(const Worker& w) const {
     if (!decode) return;
     const Grouping g = group.at(w);
-    const auto [begin, end] = Stretches(down->tiles, w.size).own(w);
+    const auto [begin, end] = pieces(w).own(w);
     if (begin < end) prefetch_tiles(*down, g.active[0], begin, end - begin);
   }
 };

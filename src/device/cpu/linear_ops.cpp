@@ -180,7 +180,8 @@ void record_linears(Step& step, const Inputs& in, std::span<const LinearTarget> 
     op.targets[op.n_targets++] = t;
     op.tiles += t.w->tiles;
   }
-  op.stretches = Stretches(op.tiles, step.members());
+  constexpr int64_t kLeastTiles = 4;
+  op.stretches = Stretches(op.tiles, step.members(), kLeastTiles);
   auto& reads = step.ranges();
   in.reads(reads);
   step.push_shared("linear", op, reads, {writes, targets.size()});

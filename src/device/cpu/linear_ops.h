@@ -1,5 +1,6 @@
 // linear_ops: recorded operations around weight matrices: quantising activations, projections.
 #pragma once
+#include <algorithm>
 #include "device/cpu/step.h"
 
 namespace cpu {
@@ -42,10 +43,11 @@ constexpr int64_t kDecodeRows = 8;    // below this a step is bound by reading w
 // n items for a step that waits for memory: each member begins with a contiguous stretch of its own; the second half is handed out in
 // pieces that grow smaller, so that nobody waits long for a member that was slowed down or lost its core for a while.
 struct Stretches {
-  int64_t n = 0, tail = 0;
+  int64_t n = 0, tail = 0, least = 1;  // least: items of the smallest piece; a shorter one would mostly wait for its first bytes
   int members = 1;
   Stretches() = default;
-  Stretches(int64_t items, int n_members) : n(items), tail(items - items / n_members * n_members), members(n_members) {
+  Stretches(int64_t items, int n_members, int64_t least_items) : n(items), tail(items - items / n_members * n_members), members(n_members) {
+    least = std::clamp<int64_t>(items / (8 * n_members), 1, least_items);
     if (n_members > 1 && items >= 4 * n_members) tail = items - items / 2 / n_members * n_members;
   }
   std::pair<int64_t, int64_t> own(const Worker& w) const { return w.share(n - tail); }
@@ -53,7 +55,7 @@ struct Stretches {
     int64_t i = counter.take(), left = tail;
     for (;;) {  // rounds of one piece a member
       const int64_t size = left / (2 * members);
-      if (size <= 1) return {n - left + i, std::min(n - left + i + 1, n)};
+      if (size <= least) return {std::min(n - left + i * least, n), std::min(n - left + (i + 1) * least, n)};
       if (i < members) return {n - left + i * size, n - left + (i + 1) * size};
       i -= members;
       left -= members * size;
@@ -65,7 +67,7 @@ struct Stretches {
     if (begin < end) f(begin, end);
     if (tail == 0) return;
     for (auto piece = take(counter); piece.first < n;) {
-      const bool large = piece.second - piece.first > 1;  // near the end nobody claims what he cannot begin
+      const bool large = piece.second - piece.first > least;  // near the end nobody claims what he cannot begin
       auto next = piece;
       if (large && (next = take(counter)).first < n) soon(next.first, next.second);
       f(piece.first, piece.second);
