@@ -100,6 +100,7 @@ class CpuDevice final : public Device {
   void say_profile() const {
     double total = 0;
     for (const Step::OpTime& t : encoder_.step.times) total += t.seconds + t.waited;
+    std::fprintf(stderr, "profile: the last step had %d barriers\n", encoder_.step.barriers());
     std::fprintf(stderr, "profile: %-12s %9s %10s %7s %10s %7s\n", "operation", "calls", "ms", "%", "waiting ms", "%");
     for (const Step::OpTime& t : encoder_.step.times)
       std::fprintf(stderr, "profile: %-12s %9lld %10.1f %7.1f %10.1f %7.1f\n", t.name, static_cast<long long>(t.calls), t.seconds * 1e3, 100 * t.seconds / total, t.waited * 1e3, 100 * t.waited / total);

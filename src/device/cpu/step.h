@@ -107,7 +107,7 @@ class Step {
   }
   template <class Op> void push_shared(const char* name, const Op& op, std::span<const Range> reads, std::span<const Range> writes) { record(name, op, reads, writes); }
   void replay(Team& team, const Kernels& kernels, std::vector<std::vector<float>>& scratch);
-  int barriers() const { return barriers_; }
+  int barriers() const { return barriers_; }  // of the step recorded last
   // Two empty lists for the ranges of one operation, so that collecting them allocates nothing.
   std::vector<Range>& ranges() { return lists_[0].clear(), lists_[0]; }
   std::vector<Range>& more_ranges() { return lists_[1].clear(), lists_[1]; }
