@@ -12,8 +12,8 @@
 #include "text/text.h"
 
 struct EngineOptions {
-  int max_batch_tokens = 4096;   // rows of one step; raised to max_sequences + 1, so that neither decode nor prefill can starve
-  int prefill_chunk = 4096;      // most rows of one prompt in one step: the more, the more rows share what is read of each expert
+  int max_batch_tokens = 2048;   // rows of one step; raised to max_sequences + 1, so that neither decode nor prefill can starve
+  int prefill_chunk = 2048;      // most rows of one prompt in one step: the more, the more rows share what is read of each expert; about 1 GB of activations for 35B-A3B
   int prefill_step_ms = 2000;    // how long a step should take at most, by the speed of those before: cancellation is checked between steps
   int mixed_chunk = 512;         // prompt rows beside sequences that are decoding
   int max_sequences = 16;        // running at once; others wait
