@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <random>
 #include "device/cpu/state_ops.h"
+#include "isas.h"
 
 namespace {
 
@@ -112,8 +113,7 @@ TEST(GatedDelta, EqualsTheRecurrenceInDoubleHoweverItIsCut) {
   for (const Case& c : cases) {
     const Data x(c);
     const std::vector<double> want = twin(c, x);
-    for (const IsaEntry& isa : isa_list()) {
-      if (!isa.why_not.empty()) continue;
+    for (const IsaEntry& isa : runnable_isas()) {
       const std::vector<float> whole = run(c, x, *isa.kernels, 1, c.rows, 0);
       for (size_t i = 0; i < whole.size(); i++) ASSERT_NEAR(whole[i], want[i], 3e-4 * (1 + std::fabs(want[i]))) << isa.name << " dim " << c.d.key_dim << " at " << i;
       struct Cut { int chunk, threads, second; };
@@ -132,8 +132,7 @@ TEST(GatedDelta, ForgetsWithoutDenormals) {
   for (size_t i = 0; i < x.qkv.size(); i++)
     if (i / static_cast<size_t>(c.channels()) > 4) x.qkv[i] = i % 3 == 0 ? 0.0f : 1e-3f * x.qkv[i];
   const std::vector<double> want = twin(c, x);
-  for (const IsaEntry& isa : isa_list()) {
-    if (!isa.why_not.empty()) continue;
+  for (const IsaEntry& isa : runnable_isas()) {
     const std::vector<float> whole = run(c, x, *isa.kernels, 1, c.rows, 0), single = run(c, x, *isa.kernels, 1, 1, 0);
     for (size_t i = 0; i < whole.size(); i++) {
       ASSERT_NEAR(whole[i], want[i], 1e-3 * (1 + std::fabs(want[i]))) << isa.name << " at " << i;
