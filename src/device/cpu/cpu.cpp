@@ -75,6 +75,7 @@ class CpuDevice final : public Device {
 
  private:
   Result<std::unique_ptr<Weight>> upload_row(const StoredMatrix& matrix) {
+    TRY_STATUS(check_scales(matrix));
     auto weight = std::make_unique<RowWeight>();
     weight->values.resize(static_cast<size_t>(matrix.shape.back()));
     decode_row(matrix, 0, weight->values.data());
