@@ -119,7 +119,7 @@ Range cached(const CacheView& cache) { return {static_cast<const std::byte*>(cac
 void record_append(Step& step, const State& state, StateRef s, const Tensor& k, const Tensor& v, const Batch& b) {
   const int64_t rows = static_cast<int64_t>(b.ids.size());
   const CacheView cache = state.cache(s);
-  step.push_shared("append", Append{cache, k.data, v.data, b.sequences, rows}, {k, v}, {cached(cache)});
+  step.push("append", Append{cache, k.data, v.data, b.sequences, rows}, {k, v}, {cached(cache)});
 }
 
 void record_attention(Step& step, const State& state, StateRef s, const Tensor& q, const Batch& b, const AttentionOptions& o, float* out, const float* k, const float* v) {
@@ -149,7 +149,7 @@ void record_attention(Step& step, const State& state, StateRef s, const Tensor& 
   const int64_t rows = q.shape[0], kv_heads = op.append.cache.n_kv_heads;
   Range reads[4] = {q, cached(op.append.cache), {k, k ? rows * kv_heads * op.append.cache.key_dim : 0}, {v, v ? rows * kv_heads * op.append.cache.value_dim : 0}};
   const Range writes[] = {{out, rows * op.n_heads * op.append.cache.value_dim}, cached(op.append.cache)};
-  step.push_shared("attention", op, std::span<const Range>(reads, k ? 4 : 2), std::span<const Range>(writes, k ? 2 : 1));
+  step.push("attention", op, std::span<const Range>(reads, k ? 4 : 2), std::span<const Range>(writes, k ? 2 : 1));
 }
 
 void record_append_attention(Step& step, const State& state, StateRef s, const Tensor& k, const Tensor& v, const Tensor& q, const Batch& b, const AttentionOptions& o, float* out) {

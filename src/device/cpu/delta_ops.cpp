@@ -53,6 +53,11 @@ struct Delta {
     w.kernels->delta({qk, qk + d.key_dim, 2 * d.key_dim, kq, 1, gates, 2, v + first, d.value_dim, out + r.first_row * width + int64_t{head} * d.value_dim + first, width, part, r.n_rows,
                       d.key_dim, std::min(kDeltaColumns, d.value_dim - first)});
   }
+  // f(rows of a sequence, i) for every i < each of every sequence, handed out one after another.
+  template <class F> void items(const Counter& counter, int64_t each, F&& f) const {
+    const int64_t n = static_cast<int64_t>(sequences.size()) * each;
+    for (int64_t item; (item = counter.take()) < n;) f(sequences[static_cast<size_t>(item / each)], static_cast<int32_t>(item % each));
+  }
   void finish(const Worker& w, int64_t row, int32_t head) const {  // rms_norm(o) * gain * silu(z)
     const int64_t at = (row * d.n_value_heads + head) * d.value_dim;
     w.kernels->rms_norm(out + at, in.gain, in.eps, d.value_dim, out + at);
@@ -65,11 +70,8 @@ struct FewRows {
   Counter counter;
   void run(const Worker& w) const {
     const DeltaDims& d = delta.d;
-    const int64_t items = static_cast<int64_t>(delta.sequences.size()) * d.n_key_heads;
     float *qk = w.scratch, *kq = qk + kFewRows * 2 * d.key_dim, *gates = kq + kFewRows, *v = gates + 2 * kFewRows;
-    for (int64_t item; (item = counter.take()) < items;) {
-      const SequenceRows& r = delta.sequences[static_cast<size_t>(item / d.n_key_heads)];
-      const auto key_head = static_cast<int32_t>(item % d.n_key_heads);
+    delta.items(counter, d.n_key_heads, [&](const SequenceRows& r, int32_t key_head) {
       delta.prepare_keys(w, r, key_head, qk, kq);
       for (int32_t i = 0; i < d.n_value_heads / d.n_key_heads; i++) {
         const int32_t head = delta.value_head(key_head, i);
@@ -77,7 +79,7 @@ struct FewRows {
         for (int32_t slice = 0; slice < delta_slices(d.value_dim); slice++) delta.recur(w, r, head, slice, qk, kq, v, gates);
         for (int32_t row = 0; row < r.n_rows; row++) delta.finish(w, r.first_row + row, head);
       }
-    }
+    });
   }
 };
 
@@ -92,14 +94,12 @@ struct Prepare {
   Counter counter;
   void run(const Worker& w) const {
     const DeltaDims& d = delta.d;
-    const int64_t each = d.n_key_heads + d.n_value_heads, items = static_cast<int64_t>(delta.sequences.size()) * each;
-    for (int64_t item; (item = counter.take()) < items;) {
-      const SequenceRows& r = delta.sequences[static_cast<size_t>(item / each)];
-      const auto head = static_cast<int32_t>(item % each), value_head = head - d.n_key_heads;
+    delta.items(counter, d.n_key_heads + d.n_value_heads, [&](const SequenceRows& r, int32_t head) {
+      const int32_t value_head = head - d.n_key_heads;
       const int64_t at = head * delta.rows + r.first_row, value_at = value_head * delta.rows + r.first_row;
       if (value_head < 0) delta.prepare_keys(w, r, head, to.qk + at * 2 * d.key_dim, to.kq + at);
       else delta.prepare_values(w, r, value_head, to.v + value_at * d.value_dim, to.gates + value_at * 2);
-    }
+    });
   }
 };
 
@@ -109,13 +109,12 @@ struct Recur {
   Counter counter;
   void run(const Worker& w) const {
     const DeltaDims& d = delta.d;
-    const int64_t slices = delta_slices(d.value_dim), each = d.n_value_heads * slices, items = static_cast<int64_t>(delta.sequences.size()) * each;
-    for (int64_t item; (item = counter.take()) < items;) {
-      const SequenceRows& r = delta.sequences[static_cast<size_t>(item / each)];
-      const auto head = static_cast<int32_t>(item % each / slices), slice = static_cast<int32_t>(item % slices);
+    const auto slices = static_cast<int32_t>(delta_slices(d.value_dim));
+    delta.items(counter, int64_t{d.n_value_heads} * slices, [&](const SequenceRows& r, int32_t i) {
+      const int32_t head = i / slices, slice = i % slices;
       const int64_t key_at = delta.key_head(head) * delta.rows + r.first_row, at = head * delta.rows + r.first_row;
       delta.recur(w, r, head, slice, from.qk + key_at * 2 * d.key_dim, from.kq + key_at, from.v + at * d.value_dim, from.gates + at * 2);
-    }
+    });
   }
 };
 
@@ -127,13 +126,13 @@ void record_delta_block(Step& step, const State& state, StateRef s, const DeltaI
   const Range result(out, values * d.value_dim), z(in.z, values * d.value_dim);
   const Range sources[] = {{in.qkv, n * delta.channels()}, {in.a, values}, {in.b, values}, z};
   if (std::ranges::all_of(b.sequences, [](const SequenceRows& r) { return r.n_rows <= kFewRows; }))
-    return step.push_shared("delta rule", FewRows{delta, {}}, sources, {&result, 1});
+    return step.push("delta rule", FewRows{delta, {}}, sources, {&result, 1});
   const int64_t keys = n * d.n_key_heads;
   const Prepared p{step.arena.array<float>(keys * 2 * d.key_dim), step.arena.array<float>(keys), step.arena.array<float>(values * d.value_dim), step.arena.array<float>(values * 2)};
   const Range prepared[] = {{p.qk, keys * 2 * d.key_dim}, {p.kq, keys}, {p.v, values * d.value_dim}, {p.gates, values * 2}};
-  step.push_shared("convolution", Prepare{delta, p, {}}, sources, prepared);
-  step.push_shared("delta rule", Recur{delta, p, {}}, prepared, {&result, 1});
-  record_rows(step, "norm", n, result, {result, z}, [delta](const Worker& w, int64_t row) {
+  step.push("convolution", Prepare{delta, p, {}}, sources, prepared);
+  step.push("delta rule", Recur{delta, p, {}}, prepared, {&result, 1});
+  record_rows(step, "norm", n, {result}, {result, z}, [delta](const Worker& w, int64_t row) {
     for (int32_t head = 0; head < delta.d.n_value_heads; head++) delta.finish(w, row, head);
   });
 }

@@ -6,8 +6,9 @@ namespace {
 
 const float* values_of(const Weight& w) { return static_cast<const VectorWeight&>(w).values.data(); }
 const PackedMatrix& matrix_of(const Weight& w) {
-  CHECK(dynamic_cast<const PackedMatrix*>(&w));
-  return static_cast<const PackedMatrix&>(w);
+  const auto* matrix = dynamic_cast<const PackedMatrix*>(&w);
+  CHECK(matrix);
+  return *matrix;
 }
 
 void embed_row(const Weight& table, int64_t row, float scale, float* out) {
@@ -30,7 +31,7 @@ Tensor CpuEncoder::embed(const Weight& table, std::span<const TokenId> ids, floa
   const auto* packed = dynamic_cast<const PackedMatrix*>(&table);
   const int64_t cols = packed ? packed->cols : static_cast<const LookupWeight&>(table).table.shape.back(), n = static_cast<int64_t>(ids.size());
   const Tensor out = fresh({n, cols});
-  record_rows(step, "embed", n, out, {}, [t = &table, id = ids.data(), scale, cols, y = out.data](const Worker& w, int64_t r) { embed_row(*t, id[r], scale, w.at(y) + r * cols); });
+  record_rows(step, "embed", n, {out}, {}, [t = &table, id = ids.data(), scale, cols, y = out.data](const Worker& w, int64_t r) { embed_row(*t, id[r], scale, w.at(y) + r * cols); });
   return out;
 }
 
@@ -54,7 +55,7 @@ Tensor CpuEncoder::linear(const Tensor& x, const Weight& w, const Weight* bias) 
   if (const auto* row = dynamic_cast<const RowWeight*>(&w)) {
     const int64_t cols = std::ssize(row->values), rows = x.shape.elements() / cols;
     const Tensor out = fresh({rows, 1});
-    record_rows(step, "linear", rows, out, {x}, [x = x.data, v = row->values.data(), b = bias ? values_of(*bias)[0] : 0.0f, cols, y = out.data](const Worker& w, int64_t r) {
+    record_rows(step, "linear", rows, {out}, {x}, [x = x.data, v = row->values.data(), b = bias ? values_of(*bias)[0] : 0.0f, cols, y = out.data](const Worker& w, int64_t r) {
       w.at(y)[r] = w.kernels->dot(w.at(x) + r * cols, v, cols) + b;
     });
     return out;
@@ -84,7 +85,7 @@ void CpuEncoder::linears(const Tensor& x, std::span<const Weight* const> w, std:
 Tensor CpuEncoder::rms_norm(const Tensor& x, const Weight* gain, float eps) {
   const Tensor out = fresh(x.shape);
   const int64_t n = x.shape.back();
-  record_rows(step, "norm", x.shape.rows(), out, {x}, [x = x.data, g = gain ? values_of(*gain) : nullptr, eps, n, y = out.data](const Worker& w, int64_t r) {
+  record_rows(step, "norm", x.shape.rows(), {out}, {x}, [x = x.data, g = gain ? values_of(*gain) : nullptr, eps, n, y = out.data](const Worker& w, int64_t r) {
     w.kernels->rms_norm(w.at(x) + r * n, g, eps, n, w.at(y) + r * n);
   });
   return out;
@@ -97,10 +98,8 @@ const RopeTable& CpuEncoder::table_for(const Rope& rope, const Batch& b) {
   const bool own = step.is_small(2 * n * half);
   const auto take = [&] { return own ? static_cast<float*>(step.own.take_lasting(static_cast<size_t>(n * half) * sizeof(float))) : step.lasting.array<float>(n * half); };
   const RopeTable table{&rope, take(), take(), n * half};
-  const EachRow op{n, own, [table, half, p = b.positions.data()](const Worker& w, int64_t r) { rope_angles(*table.rope, p[r], w.at(table.cos) + r * half, w.at(table.sin) + r * half); }};
-  const Range tables[] = {table.cos_range(), table.sin_range()};
-  if (own) step.push_own("rope", op, {});
-  else step.push_shared("rope", op, {}, tables);
+  record_rows(step, "rope", n, {table.cos_range(), table.sin_range()}, {},
+              [table, half, p = b.positions.data()](const Worker& w, int64_t r) { rope_angles(*table.rope, p[r], w.at(table.cos) + r * half, w.at(table.sin) + r * half); });
   return ropes_.emplace_back(table);
 }
 
@@ -108,7 +107,7 @@ void CpuEncoder::rope(Tensor& heads, const Batch& b, const Rope& rope) {
   const RopeTable t = table_for(rope, b);
   const int64_t n_heads = heads.shape[1], dim = heads.shape[2], half = static_cast<int64_t>(rope.inverse_frequencies.size());
   const Tensor out = fresh(heads.shape);
-  record_rows(step, "rope", heads.shape[0], out, {heads, t.cos_range(), t.sin_range()}, [x = heads.data, y = out.data, t, n_heads, dim, half](const Worker& w, int64_t r) {
+  record_rows(step, "rope", heads.shape[0], {out}, {heads, t.cos_range(), t.sin_range()}, [x = heads.data, y = out.data, t, n_heads, dim, half](const Worker& w, int64_t r) {
     for (int64_t h = r * n_heads; h < (r + 1) * n_heads; h++) rotate_head(w.at(x) + h * dim, dim, w.at(t.cos) + r * half, w.at(t.sin) + r * half, half, t.rope->pairs, w.at(y) + h * dim);
   });
   heads = out;
@@ -149,7 +148,7 @@ Tensor CpuEncoder::add(const Tensor& a, const Tensor& b) {
 Tensor CpuEncoder::add_gated(const Tensor& a, const Tensor& b, const Tensor& g) {
   const Tensor out = fresh(a.shape);
   const int64_t n = a.shape.back();
-  record_rows(step, "add", a.shape.rows(), out, {a, b, g}, [a = a.data, b = b.data, g = g.data, n, y = out.data](const Worker& w, int64_t r) {
+  record_rows(step, "add", a.shape.rows(), {out}, {a, b, g}, [a = a.data, b = b.data, g = g.data, n, y = out.data](const Worker& w, int64_t r) {
     w.kernels->add_scaled(w.at(a) + r * n, w.at(b) + r * n, 1.0f / (1.0f + std::exp(-w.at(g)[r])), n, w.at(y) + r * n);
   });
   return out;
@@ -170,7 +169,7 @@ Tensor CpuEncoder::softcap(const Tensor& x, float cap) {
 Tensor CpuEncoder::columns(const Tensor& x, int64_t first, int64_t count) {
   const int64_t n = x.shape.back(), rows = x.shape.rows();
   const Tensor out = fresh({rows, count});
-  record_rows(step, "copy", rows, out, {x}, [x = x.data, first, count, n, y = out.data](const Worker& w, int64_t r) {
+  record_rows(step, "copy", rows, {out}, {x}, [x = x.data, first, count, n, y = out.data](const Worker& w, int64_t r) {
     std::memcpy(w.at(y) + r * count, w.at(x) + r * n + first, static_cast<size_t>(count) * sizeof(float));
   });
   return out;
@@ -179,7 +178,7 @@ Tensor CpuEncoder::columns(const Tensor& x, int64_t first, int64_t count) {
 Tensor CpuEncoder::rows(const Tensor& x, std::span<const int32_t> which) {
   const int64_t n = x.shape.back(), count = static_cast<int64_t>(which.size());
   const Tensor out = fresh({count, n});
-  record_rows(step, "copy", count, out, {x}, [x = x.data, which = which.data(), n, y = out.data](const Worker& w, int64_t r) {
+  record_rows(step, "copy", count, {out}, {x}, [x = x.data, which = which.data(), n, y = out.data](const Worker& w, int64_t r) {
     std::memcpy(w.at(y) + r * n, w.at(x) + which[r] * n, static_cast<size_t>(n) * sizeof(float));
   });
   return out;
@@ -202,12 +201,9 @@ Routes CpuEncoder::route(const Tensor& scores, int top_k, bool renormalise) {
   const int64_t rows = scores.shape.rows(), n = scores.shape.back();
   const bool own = step.is_small(rows * top_k + n);
   const Routes out{step.take<int32_t>(rows * top_k, own), step.take<float>(rows * top_k, own), static_cast<int32_t>(rows), top_k};
-  const EachRow op{rows, own, [s = scores.data, n, top_k, renormalise, out](const Worker& w, int64_t r) {
+  record_rows(step, "route", rows, {{out.experts, rows * top_k}, {out.weights, rows * top_k}}, {scores}, [s = scores.data, n, top_k, renormalise, out](const Worker& w, int64_t r) {
     route_row(*w.kernels, w.at(s) + r * n, n, top_k, renormalise, w.scratch, w.at(out.experts) + r * top_k, w.at(out.weights) + r * top_k);
-  }};
-  const Range results[] = {{out.experts, rows * top_k}, {out.weights, rows * top_k}}, source[] = {scores};
-  if (own) step.push_own("route", op, {scores});
-  else step.push_shared("route", op, source, results);
+  });
   return out;
 }
 

@@ -176,10 +176,8 @@ void record_experts(Step& step, const Inputs& in, const Routes& routes, const Ex
   const bool decode = routes.rows < kDecodeRows;
 
   const Grouping group = take_grouping(step, pairs, n_experts);
-  const bool own = step.is_own(group.pairs);
   const Range grouped[] = {{group.pairs, pairs}, {group.begin, n_experts + 1}, {group.active, n_experts}, {group.by_size, n_experts}, {group.n_active, 1}};
-  if (own) step.push_own("group", GroupByExpert{routes, group, true}, {chosen[0]});
-  else step.push_shared("group", GroupByExpert{routes, group, false}, {chosen, 1}, grouped);
+  step.push("group", GroupByExpert{routes, group, step.is_own(group.pairs)}, {chosen, 1}, grouped);
 
   const PackedMatrix* const second[] = {weights.down};
   Inputs h;
@@ -197,7 +195,7 @@ void record_experts(Step& step, const Inputs& in, const Routes& routes, const Ex
   reads.insert(reads.end(), std::begin(grouped), std::end(grouped));
   auto& writes = step.more_ranges();
   h.reads(writes);
-  step.push_shared("gate+up", GateUp{in, h, group, weights.gate, weights.up, routes.top_k, weights.activation, exact_everywhere, decode, chunk, {}}, reads, writes);
+  step.push("gate+up", GateUp{in, h, group, weights.gate, weights.up, routes.top_k, weights.activation, exact_everywhere, decode, chunk, {}}, reads, writes);
   if (!quantised) h = prepare_inputs(step, h.x, pairs, h.cols, second, exact_everywhere);
 
   auto& sources = step.ranges();
@@ -206,7 +204,7 @@ void record_experts(Step& step, const Inputs& in, const Routes& routes, const Ex
   sources.push_back(chosen[1]);
   const Range result[] = {{out, routes.rows * weights.down->rows}};
   const int64_t columns = std::clamp<int64_t>(weights.down->tiles / (2 * step.members()), 1, 16);
-  step.push_shared("down", Down{h, group, routes, weights.down, out, exact_everywhere, decode, columns, {}}, sources, result);
+  step.push("down", Down{h, group, routes, weights.down, out, exact_everywhere, decode, columns, {}}, sources, result);
 }
 
 void route_row(const Kernels& kernels, const float* scores, int64_t n, int top_k, bool renormalise, float* scratch, int32_t* experts, float* weights) {

@@ -25,6 +25,7 @@ struct LinearArgs {
   int n = 0;
 };
 using LinearFn = void (*)(const LinearArgs&);
+constexpr int kAheadBytes = 4608;  // how far ahead a stream of weights is prefetched
 
 // Every (codes, scales, group) sentence that linear kernels are made for; PackedMatrix::kernel is an index into this list.
 struct LinearKind { PackCodes codes; PackScales scales; int group, offset; bool signed_scales; };

@@ -95,14 +95,6 @@ template <PackCodes C, int T> static INLINE void float_tile(const PackedMatrix& 
   }
 }
 
-// post_scale is 1 for all but one format of groups of 16.
-template <int G> static INLINE void write_row(const PackedMatrix& m, int64_t first_row, const LinearRow& r, F sum) {
-  const int64_t left = m.rows - first_row;
-  const F y = G == 16 ? mul(sum, set1(m.post_scale)) : sum;
-  if (left >= kTileRows) store(r.y + first_row, y);
-  else store_n(r.y + first_row, static_cast<int>(left), y);
-}
-
 #include "device/cpu/panel.inl"
 
 // Few rows meet the codes straight from the registers where they were unpacked.
@@ -111,7 +103,7 @@ static INLINE void integer_block(const PackedMatrix& m, const uint8_t* tile, int
   F acc[T];
   integer_tile<C, S, G, Offset, Signed, P, T>(m, tile, r, acc);
   UNROLL for (int t = 0; t < T; t++)
-    if (t < n) write_row<G>(m, first_row, r[t], acc[t]);
+    if (t < n) write_row(m, first_row, r[t], acc[t]);
 }
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int P> static INLINE void integer_planes(const LinearArgs& a) {
   constexpr int kFewest = C == PackCodes::u4 || C == PackCodes::s8 ? kPanelRows : kPanelRows / 2;  // other codes cost more to unpack
@@ -149,7 +141,7 @@ static INLINE void exact_block(const PackedMatrix& m, const uint8_t* tile, int64
   F acc[T];
   if constexpr (is_float(C)) float_tile<C, T>(m, tile, r, acc);
   else exact_tile<C, S, G, Offset, Signed, T>(m, tile, r, acc);
-  for (int t = 0; t < T; t++) write_row<G>(m, first_row, r[t], acc[t]);
+  for (int t = 0; t < T; t++) write_row(m, first_row, r[t], acc[t]);
 }
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static void exact_linear(const LinearArgs& a) {
   constexpr int kWide = kWideExactTokens;
@@ -173,7 +165,7 @@ template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static cons
 // Symmetric activations, one scale per 32 inputs (64 for groups of 64), rounded to nearest even: int8, or 16-bit integers
 // 256 * q + q_low of at most 127 * 256. No byte is -128, whose products could overflow: that costs an error of 1 in 16 bits.
 static void quantise(const QuantiseArgs& a) {
-  const int step = a.variant == Variant::g64 ? 64 : 32, group = a.variant == Variant::g16 ? 16 : step;
+  const int step = scale_inputs(a.variant), group = group_of(a.variant);
   const float most = a.q_low ? 127.0f * 256 : 127.0f;
   int64_t g = 0;
   for (int64_t k = 0; k < a.cols; k += step) {

@@ -11,7 +11,7 @@ struct Prepare {
   bool own;
   void run(const Worker& w) const {
     const Inputs mine = in.at(w);
-    const auto [begin, end] = own ? std::pair<int64_t, int64_t>{0, in.rows} : w.share(in.rows);
+    const auto [begin, end] = w.part(in.rows, own);
     for (int64_t r = begin; r < end; r++) {
       const float* x = mine.x + r * in.cols;
       mine.quantise(w, r, x, 0, in.cols);
@@ -83,7 +83,7 @@ struct Linears {
 
 void prefetch_tiles(const PackedMatrix& m, int64_t expert, int64_t first, int64_t n) {
   const char* p = reinterpret_cast<const char*>(m.tile(expert, first));
-  const size_t bytes = std::min<size_t>(static_cast<size_t>(n) * m.tile_bytes, 4608);
+  const size_t bytes = std::min<size_t>(static_cast<size_t>(n) * m.tile_bytes, kAheadBytes);
   for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at, 0, 2);
 }
 
@@ -165,8 +165,7 @@ Inputs prepare_inputs(Step& step, const float* x, int64_t rows, int64_t cols, st
   only_forms.reads(forms);
   if (forms.empty()) return in;  // float weights read x itself
   const Range reads[] = {{x, rows * cols}};
-  if (own) step.push_own("quantise", Prepare{in, true}, {reads[0]});
-  else step.push_shared("quantise", Prepare{in, false}, reads, forms);
+  step.push("quantise", Prepare{in, own}, reads, forms);
   return in;
 }
 
@@ -184,7 +183,7 @@ void record_linears(Step& step, const Inputs& in, std::span<const LinearTarget> 
   op.stretches = Stretches(op.tiles, step.members(), kLeastTiles);
   auto& reads = step.ranges();
   in.reads(reads);
-  step.push_shared("linear", op, reads, {writes, targets.size()});
+  step.push("linear", op, reads, {writes, targets.size()});
 }
 
 }  // namespace cpu

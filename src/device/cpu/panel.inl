@@ -81,7 +81,7 @@ static __attribute__((noinline)) void multiply(Workspace& s, const Block& b) {
   UNROLL for (int i = 0; i < NT; i++)
     UNROLL for (int t = 0; t < T; t++) {
       if (!b.last) store(s.acc[b.tile + i][row + t], acc[i][t]);
-      else if (t < b.n) write_row<G>(b.m, b.first_row + i * kTileRows, b.rows[t], acc[i][t]);
+      else if (t < b.n) write_row(b.m, b.first_row + i * kTileRows, b.rows[t], acc[i][t]);
     }
 }
 

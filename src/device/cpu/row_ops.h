@@ -7,20 +7,18 @@
 
 namespace cpu {
 
-// f(worker, row) does one row of `out`. Rows are shared out among members when `out` is shared memory.
+// f(worker, row) does one row of every result. Rows are shared out among members when the results lie in shared memory.
 template <class F> struct EachRow {
   int64_t rows;
   bool own;
   F f;
   void run(const Worker& w) const {
-    const auto [begin, end] = own ? std::pair<int64_t, int64_t>{0, rows} : w.share(rows);
+    const auto [begin, end] = w.part(rows, own);
     for (int64_t r = begin; r < end; r++) f(w, r);
   }
 };
-template <class F> void record_rows(Step& step, const char* name, int64_t rows, Range out, Ranges reads, F f) {
-  const EachRow<F> op{rows, step.is_own(out.begin), f};
-  if (op.own) step.push_own(name, op, reads);
-  else step.push_shared(name, op, reads, {out});
+template <class F> void record_rows(Step& step, const char* name, int64_t rows, Ranges results, Ranges reads, F f) {
+  step.push(name, EachRow<F>{rows, step.is_own(results.begin()->begin), f}, reads, results);
 }
 
 // The same for flat arrays, shared out in multiples of 64 floats; f(worker, offset, count) does one share.
@@ -35,9 +33,7 @@ template <class F> struct EachSpan {
   }
 };
 template <class F> void record_span(Step& step, const char* name, const Tensor& out, Ranges reads, F f) {
-  const EachSpan<F> op{out.shape.elements(), step.is_own(out.data), f};
-  if (op.own) step.push_own(name, op, reads);
-  else step.push_shared(name, op, reads, {Range(out)});
+  step.push(name, EachSpan<F>{out.shape.elements(), step.is_own(out.data), f}, reads, {Range(out)});
 }
 
 // cos and sin of every row's angles: [rows, half] each, computed once a step for each Rope.

@@ -84,7 +84,7 @@ bool Step::needs_barrier(std::span<const Range> reads, std::span<const Range> wr
   for (const Range& r : reads)
     if (r.bytes > 0 && !is_own(r.begin)) read_.push_back(r);
   for (const Range& r : writes)
-    if (r.bytes > 0) written_.push_back(r);
+    if (r.bytes > 0 && !is_own(r.begin)) written_.push_back(r);
   return wait;
 }
 

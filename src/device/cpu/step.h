@@ -69,6 +69,8 @@ struct Worker {
   }
   // Static share of n items: [begin, end).
   std::pair<int64_t, int64_t> share(int64_t n) const { return {n * member / size, n * (member + 1) / size}; }
+  // The same for results in shared memory; all n of them for results in own memory.
+  std::pair<int64_t, int64_t> part(int64_t n, bool of_own) const { return of_own ? std::pair<int64_t, int64_t>{0, n} : share(n); }
 };
 
 // Items of an operation handed out one after another; which member computes an item never changes its result.
@@ -101,11 +103,17 @@ class Step {
   template <class T> T* take(int64_t n, bool in_own) { return in_own ? static_cast<T*>(own.take(static_cast<size_t>(n) * sizeof(T))) : arena.array<T>(n); }
   template <class T> T* take(int64_t n) { return take<T>(n, is_small(n)); }
   bool is_own(const void* p) const { return own.holds(p); }
-  template <class Op> void push_own(const char* name, const Op& op, Ranges reads) { record(name, op, {reads.begin(), reads.size()}, {}); }
-  template <class Op> void push_shared(const char* name, const Op& op, Ranges reads, Ranges writes) {
-    record(name, op, {reads.begin(), reads.size()}, {writes.begin(), writes.size()});
+  template <class Op> void push(const char* name, const Op& op, std::span<const Range> reads, std::span<const Range> writes) {
+    static_assert(std::is_trivially_copyable_v<Op> && std::is_trivially_destructible_v<Op>);
+    Entry e{name, [](const void* p, const Worker& w) { static_cast<const Op*>(p)->run(w); }, nullptr, new (lasting.take(sizeof(Op))) Op(op), false};
+    if constexpr (requires(const Worker& w) { op.ahead(w); }) e.ahead = [](const void* p, const Worker& w) { static_cast<const Op*>(p)->ahead(w); };
+    e.barrier = needs_barrier(reads, writes);
+    barriers_ += e.barrier;
+    ops_.push_back(e);
   }
-  template <class Op> void push_shared(const char* name, const Op& op, std::span<const Range> reads, std::span<const Range> writes) { record(name, op, reads, writes); }
+  template <class Op> void push(const char* name, const Op& op, Ranges reads, Ranges writes) {
+    push(name, op, std::span<const Range>(reads.begin(), reads.size()), std::span<const Range>(writes.begin(), writes.size()));
+  }
   void replay(Team& team, const Kernels& kernels, std::vector<std::vector<float>>& scratch);
   int barriers() const { return barriers_; }  // of the step recorded last
   // Two empty lists for the ranges of one operation, so that collecting them allocates nothing.
@@ -122,14 +130,6 @@ class Step {
  private:
   using Call = void (*)(const void*, const Worker&);
   struct Entry { const char* name; Call run, ahead; const void* op; bool barrier; };  // barrier: in front of the operation
-  template <class Op> void record(const char* name, const Op& op, std::span<const Range> reads, std::span<const Range> writes) {
-    static_assert(std::is_trivially_copyable_v<Op> && std::is_trivially_destructible_v<Op>);
-    Entry e{name, [](const void* p, const Worker& w) { static_cast<const Op*>(p)->run(w); }, nullptr, new (lasting.take(sizeof(Op))) Op(op), false};
-    if constexpr (requires(const Worker& w) { op.ahead(w); }) e.ahead = [](const void* p, const Worker& w) { static_cast<const Op*>(p)->ahead(w); };
-    e.barrier = needs_barrier(reads, writes);
-    barriers_ += e.barrier;
-    ops_.push_back(e);
-  }
   void run_timed(Team& team, const Worker& w);
   void run_all(Team& team, const Worker& w) const;
   void await(Team& team, const Worker& w, size_t i) const;

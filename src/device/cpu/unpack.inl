@@ -142,3 +142,11 @@ template <PackCodes C, PackScales S, int G, bool Signed, bool Prefetch, class Gr
 static INLINE void walk_tile(const PackedMatrix& m, const uint8_t* p, Group&& group) {
   walk_blocks<C, S, G, Signed, Prefetch>(m, p, 0, m.cols, group);
 }
+
+// Sixteen outputs of one row of activations. post_scale is 1 for all but one format of groups of 16.
+static INLINE void write_row(const PackedMatrix& m, int64_t first_row, const LinearRow& r, F sum) {
+  const int64_t left = m.rows - first_row;
+  const F y = m.layout.group == 16 ? mul(sum, set1(m.post_scale)) : sum;
+  if (left >= kTileRows) store(r.y + first_row, y);
+  else store_n(r.y + first_row, static_cast<int>(left), y);
+}

@@ -45,7 +45,7 @@ Buffers& buffers() {
 
 namespace cpu::CALLA_AMX {
 namespace {
-constexpr int kSignedBias = 128, kPrefetchBytes = 4608;
+constexpr int kSignedBias = 128, kPrefetchBytes = kAheadBytes;
 #include "device/cpu/isa/avx512.inl"
 #include "device/cpu/unpack.inl"
 #include "device/cpu/isa/wide.inl"
@@ -78,7 +78,7 @@ static const uint8_t* unpack_span(Buffers& s, const PackedMatrix& m, const uint8
       _mm512_store_si512(s.w[at * (G / 4) + q], Offset == -128 ? _mm512_xor_si512(v, _mm512_set1_epi8(static_cast<char>(0x80))) : v);
     }
     store(s.w_scale[at], scale);
-    if constexpr (has_min<S, G, Signed>()) store(s.w_min[at], min);
+    if constexpr (ScaleWord<S, G, Signed>::kMin) store(s.w_min[at], min);
   });
   for (int g = inputs / G; g < kSpan / G; g++) {
     std::memset(s.w[g * (G / 4)], 0, G * 16);
@@ -146,13 +146,6 @@ struct Kind {
   bool min;
 };
 
-static INLINE void write(const PackedMatrix& m, int64_t first_row, const LinearRow& row, F sum) {
-  const F y = m.layout.scales == PackScales::f16 && m.layout.group == 16 ? mul(sum, set1(m.post_scale)) : sum;
-  const int64_t left = m.rows - first_row;
-  if (left >= kTileRows) store(row.y + first_row, y);
-  else store_n(row.y + first_row, static_cast<int>(left), y);
-}
-
 // n <= 16 * kTokenTiles rows of activations times n_tiles <= kPass tiles of weights.
 static void pass(Buffers& s, const Kind& kind, const LinearArgs& a, int64_t first_tile, int n_tiles, const LinearRow* rows, int n) {
   const PackedMatrix& m = *a.w;
@@ -170,7 +163,7 @@ static void pass(Buffers& s, const Kind& kind, const LinearArgs& a, int64_t firs
       }
   }
   for (int i = 0; i < n_tiles; i++)
-    for (int t = 0; t < n; t++) write(m, (first_tile + i) * kTileRows, rows[t], load(s.acc[i][t]));
+    for (int t = 0; t < n; t++) write_row(m, (first_tile + i) * kTileRows, rows[t], load(s.acc[i][t]));
 }
 static void many(const Kind& kind, const LinearArgs& a) {
   Buffers& s = buffers();
@@ -188,12 +181,12 @@ template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int T> stat
   for (int64_t i = a.first_tile; i < a.first_tile + a.n_tiles; i++) {
     F acc[T];
     few_rows<C, S, G, Offset, Signed, T>(*a.w, reinterpret_cast<const uint8_t*>(a.w->tile(a.expert, i)), rows, acc);
-    for (int t = 0; t < T && t < a.n; t++) write(*a.w, i * kTileRows, a.rows[t], acc[t]);
+    for (int t = 0; t < T && t < a.n; t++) write_row(*a.w, i * kTileRows, a.rows[t], acc[t]);
   }
 }
 
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed> static void linear(const LinearArgs& a) {
-  static constexpr Kind kind{unpack_span<C, S, G, Offset, Signed>, span_products<G, Offset == -128, has_min<S, G, Signed>()>, begin_tiles<G>, G, has_min<S, G, Signed>()};
+  static constexpr Kind kind{unpack_span<C, S, G, Offset, Signed>, span_products<G, Offset == -128, ScaleWord<S, G, Signed>::kMin>, begin_tiles<G>, G, ScaleWord<S, G, Signed>::kMin};
   if (!a.w->wide || a.rows[0].q_low) return avx512_kernels.integer[a.w->kernel](a);
   if (a.n == 1) return few<C, S, G, Offset, Signed, 1>(a);
   if (a.n <= kFewRows) return few<C, S, G, Offset, Signed, kFewRows>(a);

@@ -11,7 +11,7 @@
 
 namespace cpu::avx2 {
 namespace {
-constexpr int kBlockTiles = 1, kBlockRows = 2, kDirectRows = 4, kPanelRows = 8, kDotChains = 1, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = 4608;
+constexpr int kBlockTiles = 1, kBlockRows = 2, kDirectRows = 4, kPanelRows = 8, kDotChains = 1, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = kAheadBytes;
 constexpr int kDots = 4, kTileQueries = 6, kTileVectors = 1, kDeltaVectors = 1;
 struct F { __m256 a, b; };
 struct I { __m256i a, b; };

@@ -11,7 +11,7 @@
 
 namespace cpu::avx512 {
 namespace {
-constexpr int kBlockTiles = 2, kBlockRows = 4, kDirectRows = 4, kPanelRows = 32, kDotChains = 8, kWideExactTokens = 8, kSignedBias = 128, kPrefetchBytes = 4608;
+constexpr int kBlockTiles = 2, kBlockRows = 4, kDirectRows = 4, kPanelRows = 32, kDotChains = 8, kWideExactTokens = 8, kSignedBias = 128, kPrefetchBytes = kAheadBytes;
 constexpr int kDots = 16, kTileQueries = 12, kTileVectors = 2, kDeltaVectors = 2;
 #include "device/cpu/isa/avx512.inl"
 #include "device/cpu/linear.inl"

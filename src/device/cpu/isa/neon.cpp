@@ -12,7 +12,7 @@
 
 namespace cpu::neon {
 namespace {
-constexpr int kBlockTiles = 1, kBlockRows = 4, kDirectRows = 4, kPanelRows = 8, kDotChains = 1, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = 4608;
+constexpr int kBlockTiles = 1, kBlockRows = 4, kDirectRows = 4, kPanelRows = 8, kDotChains = 1, kWideExactTokens = 4, kSignedBias = 0, kPrefetchBytes = kAheadBytes;
 constexpr int kDots = 4, kTileQueries = 6, kTileVectors = 1, kDeltaVectors = 1;
 struct F { float32x4_t v[4]; };
 struct I { int32x4_t v[4]; };

@@ -27,8 +27,6 @@ static void quantise(const QuantiseArgs& a) {
   }
 }
 
-template <PackScales S, int G, bool Signed> constexpr bool has_min() { return ScaleWord<S, G, Signed>::kMin; }
-
 // T rows of activations times one tile.
 template <PackCodes C, PackScales S, int G, int Offset, bool Signed, int T>
 static INLINE void few_rows(const PackedMatrix& m, const uint8_t* p, const LinearRow* const* r, F (&acc)[T]) {
@@ -49,7 +47,7 @@ static INLINE void few_rows(const PackedMatrix& m, const uint8_t* p, const Linea
         I all = sum[t * kChains];
         for (int i = 1; i < kChains; i++) all = add_i(all, sum[t * kChains + i]);
         part[t] = fma(to_float(all), scale, part[t]);
-        if constexpr (has_min<S, G, Signed>()) part[t] = fma(min, set1(r[t]->sum[g]), part[t]);
+        if constexpr (ScaleWord<S, G, Signed>::kMin) part[t] = fma(min, set1(r[t]->sum[g]), part[t]);
       }
     });
     for (int t = 0; t < T; t++) acc[t] = fma(part[t], set1(r[t]->scale[k / kSpan]), acc[t]);
