@@ -77,8 +77,7 @@ Result<std::shared_ptr<const PackedFile>> PackedFile::open(const std::string& pa
 }
 
 PackedFile::~PackedFile() {
-  constexpr size_t kHuge = size_t{2} << 20;
-  if (data_) ::munmap(const_cast<std::byte*>(data_), (size_ + kPrefetchTail + kHuge - 1) / kHuge * kHuge);
+  if (data_) release_aligned(data_, size_ + kPrefetchTail);
 }
 
 const PackedEntry* PackedFile::find(uint64_t fingerprint, size_t bytes) const {

@@ -56,7 +56,7 @@ Result<std::shared_ptr<const std::byte>> PackedWriter::add(uint64_t fingerprint,
   const size_t lead = end_ % kPackedDataStart, size = lead + bytes.size() + kPrefetchTail;
   std::byte* const base = reserve_aligned(size);
   if (!base) return failed("map");
-  const std::shared_ptr<const std::byte> region(base, [size](const std::byte* p) { ::munmap(const_cast<std::byte*>(p), (size + kPackedDataStart - 1) / kPackedDataStart * kPackedDataStart); });
+  const std::shared_ptr<const std::byte> region(base, [size](const std::byte* p) { release_aligned(p, size); });
   if (::mmap(base + lead, bytes.size(), PROT_READ, MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(end_)) == MAP_FAILED) return failed("map");
   entries_.push_back({fingerprint, end_, bytes.size(), xxh64(bytes)});
   end_ = (end_ + bytes.size() + 4095) / 4096 * 4096;

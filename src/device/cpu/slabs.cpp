@@ -21,17 +21,19 @@ std::byte* reserve_aligned(size_t bytes) {
   return aligned;
 }
 
+void release_aligned(const std::byte* p, size_t bytes) { ::munmap(const_cast<std::byte*>(p), round_up(bytes, kHugePage)); }
+
 std::shared_ptr<std::byte> Slabs::take(size_t bytes) {
   const size_t wanted = round_up(bytes, 64);
   if (used_ + wanted + kPrefetchTail > size_) {
     const size_t size = round_up(std::max(wanted + kPrefetchTail, kSlab), kHugePage);
     std::byte* const p = reserve_aligned(size);
     if (!p) return nullptr;
-    if (::mprotect(p, size, PROT_READ | PROT_WRITE) != 0) return ::munmap(p, size), nullptr;
+    if (::mprotect(p, size, PROT_READ | PROT_WRITE) != 0) return release_aligned(p, size), nullptr;
 #if defined(MADV_HUGEPAGE)
     ::madvise(p, size, MADV_HUGEPAGE);  // 10-15 % of decode speed (docs/performance.md)
 #endif
-    slab_ = {p, [size](std::byte* slab) { ::munmap(slab, size); }};
+    slab_ = {p, [size](std::byte* slab) { release_aligned(slab, size); }};
     size_ = size;
     used_ = 0;
   }

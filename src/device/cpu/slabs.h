@@ -20,5 +20,6 @@ class Slabs {
 
 // Address space of `bytes` at a multiple of 2 MB that nothing may touch yet, to be mapped over; null when the system refuses.
 std::byte* reserve_aligned(size_t bytes);
+void release_aligned(const std::byte* p, size_t bytes);  // the same bytes
 
 }  // namespace cpu
