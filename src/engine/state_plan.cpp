@@ -1,8 +1,8 @@
 // state_plan: splits the budget between pages, slots of running sequences, and snapshots.
 #include "engine/state_plan.h"
-#include <unistd.h>
 #include <algorithm>
 #include <cstring>
+#include "core/memory.h"
 
 namespace {
 constexpr int default_context_tokens = 4096;  // for a model that does not say
@@ -46,19 +46,6 @@ StatePlan split(const Needs& n, size_t context, size_t budget, bool use_all) {
   return plan;
 }
 }  // namespace
-
-size_t available_memory_bytes() {
-  if (FILE* file = std::fopen("/proc/meminfo", "r")) {
-    char line[128];
-    unsigned long long kib = 0;
-    bool found = false;
-    while (!found && std::fgets(line, sizeof line, file)) found = std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1;
-    std::fclose(file);
-    if (found) return static_cast<size_t>(kib) << 10;
-  }
-  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);  // no such figure here: half of what is built in
-  return pages > 0 && size > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(size) / 2 : size_t{1} << 30;
-}
 
 Result<EnginePlan> plan_state(const Device& device, const Model& model, const EngineOptions& o) {
   const auto states = model.states();

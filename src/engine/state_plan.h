@@ -10,5 +10,3 @@ struct EnginePlan {
 };
 // Fails with too_large when the budget does not hold one sequence of the context that was asked for.
 Result<EnginePlan> plan_state(const Device& device, const Model& model, const EngineOptions& options);
-// Bytes of memory that new allocations may take without pushing others out.
-size_t available_memory_bytes();

@@ -9,6 +9,7 @@
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+#include "core/memory.h"
 #include "device/cpu/features.h"
 #include "device/cpu/kernels.h"
 

@@ -91,17 +91,4 @@ std::string Features::describe() const {
   return (text.empty() ? "baseline" : text) + ", " + std::to_string(physical_cores) + " cores";
 }
 
-size_t available_memory_bytes() {
-#if defined(__linux__)
-  std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  size_t kib = 0;
-  while (file >> key >> kib) {
-    if (key == "MemAvailable:") return kib * 1024;
-    std::getline(file, unit);
-  }
-#endif
-  return static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) / 2;
-}
-
 }  // namespace cpu

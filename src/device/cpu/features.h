@@ -1,6 +1,5 @@
 // features: what this processor can do and how many cores it has.
 #pragma once
-#include <cstddef>
 #include <string>
 
 namespace cpu {
@@ -14,6 +13,5 @@ struct Features {
   std::string describe() const;
 };
 const Features& features();
-size_t available_memory_bytes();  // what could be taken without swapping
 
 }  // namespace cpu
