@@ -1,6 +1,8 @@
 // pack: every byte that packing writes is the one that the first packer wrote, which went row by row and byte by byte.
 #include <gtest/gtest.h>
 #include "device/cpu/team.h"
+#include "device/device.h"
+#include "matrices.h"
 #include "packed_bytes.h"
 
 namespace {
@@ -33,6 +35,18 @@ TEST_P(Pack, ScalesThatAreNoNumbersAreRefused) {
   if (has_scales) {
     EXPECT_EQ(packed.error().message, "finite scales expected, NaN or infinity found");
   }
+}
+
+// A matrix of one row is kept as floats and never packed.
+TEST(Upload, OneRowIsRefusedToo) {
+  TestMatrix m = random_matrix("Q8_0", 1, 64, 1);
+  const auto device = make_cpu_device({});
+  ASSERT_TRUE(device);
+  EXPECT_TRUE((*device)->upload({{m.stored}, {}, 1}));
+  std::ranges::fill(m.codes, std::byte{0xff});
+  const auto weight = (*device)->upload({{m.stored}, {}, 1});
+  ASSERT_FALSE(weight);
+  EXPECT_EQ(weight.error().message, "finite scales expected, NaN or infinity found");
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryFormat, Pack, testing::ValuesIn(weight_formats()), [](const auto& info) { return info.param; });
