@@ -1,7 +1,9 @@
 // engine: turns requests into steps. One thread owns the device, the sequences and their state.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -30,6 +32,15 @@ struct EngineOptions {
 struct TokenEvent { TokenId id = 0; int index = 0; std::span<const float> logits; };
 using TokenSink = std::function<bool(const TokenEvent&)>;  // false: stop
 
+// Narrows what may be sampled, token by token. Used on the engine's thread only while its request runs.
+class TokenConstraint {
+ public:
+  virtual ~TokenConstraint() = default;
+  virtual std::span<const uint64_t> mask() = 0;                 // bit i of word i / 64: token i may come next; empty: any may
+  virtual std::optional<TokenId> forced() { return std::nullopt; }  // the next token, whatever the logits say
+  virtual void accept(TokenId id) = 0;                          // what was sampled
+};
+
 // The token-level request: what the completer, eval, bench and selftest are made of.
 struct Generation {
   std::vector<TokenId> prompt;
@@ -37,7 +48,12 @@ struct Generation {
   int max_tokens = 16;
   std::vector<TokenId> stop_ids;        // ends the sequence; the stop token itself is delivered last
   bool want_logits = false;             // rows in TokenEvent
+  TokenConstraint* constraint = nullptr;  // borrowed for the call
   bool use_cache = true;
+  uint64_t cache_space = 0;             // state is shared only between requests of one space: a hash of salt and tenant
+  int priority = 0;                     // higher starts first
+  std::string tenant;                   // running places are shared out evenly between tenants
+  std::optional<std::chrono::steady_clock::time_point> deadline;  // the answer ends here with reason length
   int n_valid_ids = 0;                  // only ids below this may be sampled (the tokenizer's size); 0: every row of the model's vocabulary
   std::vector<int> snapshot_hints;      // prompt lengths at which later prompts are likely to branch off: recurrent snapshots are taken there too
   // When set, called with the logits of every prompt position (in order, chunk by chunk) before the first token.

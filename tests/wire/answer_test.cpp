@@ -8,7 +8,7 @@ using Kind = Delta::Kind;
 // Thinks, then answers; with log probabilities of tokens of which two share one character.
 Result<Finish> thoughtful(const ChatRequest& request, const Sink& out, std::stop_token) {
   const bool probs = request.top_logprobs >= 0;
-  out({.kind = Kind::reasoning, .text = "hmm", .logprobs = {}});
+  out({.kind = Kind::reasoning, .text = "hmm", });
   out({.kind = Kind::text, .text = "A\"\n", .logprobs = probs ? std::vector<TokenLogprob>{{1, "A\"\n", -0.5f, {{"A\"\n", -0.5f}, {"B", -1.5f}}}} : std::vector<TokenLogprob>{}});
   if (probs) out({.kind = Kind::text, .text = "", .logprobs = {{2, "\xe2\x82", -0.25f, {{"\xe2\x82", -0.25f}}}}});
   out({.kind = Kind::text, .text = "€", .logprobs = probs ? std::vector<TokenLogprob>{{3, "\xac", -INFINITY, {}}} : std::vector<TokenLogprob>{}});
@@ -160,7 +160,7 @@ TEST_F(Answers, TooLongAPrompt) {
 
 TEST_F(Answers, ErrorInsideAStream) {
   completer.script = [](const ChatRequest&, const Sink& out, std::stop_token) -> Result<Finish> {
-    out({.kind = Kind::text, .text = "x", .logprobs = {}});
+    out({.kind = Kind::text, .text = "x", });
     return Error{Code::device, "the device failed"};
   };
   const Reply reply = post(chat_path, chat_body(R"("stream":true)"));

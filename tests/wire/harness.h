@@ -27,7 +27,7 @@ class FakeCompleter : public Completer {
  public:
   Script script = [](const ChatRequest&, const Sink& out, std::stop_token) -> Result<Finish> {
     for (const char* text : {"Hello", " wor", "ld ü"}) {
-      if (!out({.kind = Delta::Kind::text, .text = text, .logprobs = {}})) break;
+      if (!out({.kind = Delta::Kind::text, .text = text, })) break;
     }
     return finished();
   };

@@ -207,7 +207,7 @@ TEST_F(WireTest, LeavingCancels) {
 TEST_F(WireTest, LeavingCancelsDecode) {
   std::atomic<bool> ended = false;
   completer.script = [&](const ChatRequest&, const Sink& out, std::stop_token) -> Result<Finish> {
-    while (out({.kind = Delta::Kind::text, .text = "word ", .logprobs = {}})) std::this_thread::sleep_for(1ms);
+    while (out({.kind = Delta::Kind::text, .text = "word ", })) std::this_thread::sleep_for(1ms);
     ended = true;
     return finished();
   };
@@ -227,7 +227,7 @@ TEST_F(WireTest, PingsDuringALongPrefill) {
   server({.ping_interval_s = 1});
   completer.script = [](const ChatRequest&, const Sink& out, std::stop_token) -> Result<Finish> {
     std::this_thread::sleep_for(2300ms);
-    out({.kind = Delta::Kind::text, .text = "late", .logprobs = {}});
+    out({.kind = Delta::Kind::text, .text = "late", });
     return finished();
   };
   Client client(port());
@@ -254,7 +254,7 @@ TEST_F(WireTest, ASlowReaderPausesOnlyItself) {
   const std::string block(size_t{1} << 20, 'x');
   completer.script = [&](const ChatRequest& request, const Sink& out, std::stop_token) -> Result<Finish> {
     if (request.seed == 1u) {
-      while (out({.kind = Delta::Kind::text, .text = block, .logprobs = {}})) {
+      while (out({.kind = Delta::Kind::text, .text = block, })) {
       }
       gave_up = true;
     }
@@ -270,7 +270,7 @@ TEST_F(WireTest, ASlowReaderPausesOnlyItself) {
 TEST_F(WireTest, ManyAtOnce) {
   completer.script = [](const ChatRequest& request, const Sink& out, std::stop_token) -> Result<Finish> {
     for (int i = 0; i < 50; ++i) {
-      if (!out({.kind = Delta::Kind::text, .text = std::to_string(*request.seed) + " ", .logprobs = {}})) break;
+      if (!out({.kind = Delta::Kind::text, .text = std::to_string(*request.seed) + " ", })) break;
     }
     return finished();
   };
