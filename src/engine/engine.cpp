@@ -48,6 +48,7 @@ class LocalEngine final : public Engine {
   bool step();
   void deliver(const Scheduler::Entry& entry, std::span<const float> logits);
   bool sample(Sequence& sequence, std::span<const float> row);
+  void append(Sequence& sequence, TokenId id, std::span<const float> row);
   void end(Sequence& sequence, std::optional<Error> error);
   void note_stats();
 
@@ -57,6 +58,7 @@ class LocalEngine final : public Engine {
   Mailbox mailbox_;
   Scheduler scheduler_;  // this and what follows: engine thread only
   Sampler sampler_;
+  std::vector<TokenId> jump_;  // what a constraint appends
   EngineStats counted_;
   mutable std::mutex stats_mutex_;
   EngineStats stats_;    // a copy for everyone
@@ -116,8 +118,8 @@ Result<Finish> LocalEngine::follow(Sequence& s, const TokenSink& out, const std:
   }
   if (s.channel.error()) return *s.channel.error();
   Finish finish;
-  const bool complete = s.completed && delivered == s.n_generated(), by_token = complete && delivered > 0 && s.is_stop(s.tokens.back());
-  finish.reason = refused || by_token ? Finish::Reason::stop : complete ? Finish::Reason::length : Finish::Reason::cancelled;
+  const bool complete = s.completed && delivered == s.n_generated(), by_itself = complete && delivered > 0 && s.ended_by_itself();
+  finish.reason = refused || by_itself ? Finish::Reason::stop : complete ? Finish::Reason::length : Finish::Reason::cancelled;
   finish.prompt_tokens = s.n_prompt;
   finish.cached_tokens = s.n_cached;
   finish.completion_tokens = delivered;
@@ -193,25 +195,39 @@ void LocalEngine::deliver(const Scheduler::Entry& entry, std::span<const float> 
       s.channel.publish();
     }
   if (entry.samples && !sample(s, row(entry.n_logits - 1)))
-    return end(s, Error{Code::device, "cannot sample token " + std::to_string(s.n_generated()) + " of the answer: its logits are not finite numbers"});
+    return end(s, Error{Code::device, "cannot sample token " + std::to_string(s.n_generated()) + " of the answer: its logits are no finite numbers, or its constraint leaves no token"});
   s.completed = s.finished();
   if (s.completed) end(s, std::nullopt);
 }
 
 bool LocalEngine::sample(Sequence& s, std::span<const float> row) {
-  const int index = s.n_generated();
-  const TokenId id = sampler_.sample(row, s.request->sampling, s.tokens, s.n_prompt, index);
+  const Generation& g = *s.request;
+  const Draw draw{row, s.tokens, s.n_prompt, s.n_generated(), g.constraint ? g.constraint->mask() : std::span<const uint64_t>(), g.stop_ids, &s.surprise};
+  const auto forced = g.constraint ? g.constraint->forced() : std::nullopt;
+  const TokenId id = forced ? *forced : sampler_.sample(draw, g.sampling);
   if (id < 0) return false;
+  append(s, id, row);
+  if (!g.constraint || g.want_logits) return true;
+  g.constraint->jump(jump_);
+  for (const TokenId next : jump_) {
+    if (s.n_generated() >= s.max_tokens || s.ended_by_itself() || s.channel.room() < 2) break;
+    append(s, next, row);
+  }
+  return true;
+}
+
+void LocalEngine::append(Sequence& s, TokenId id, std::span<const float> row) {
+  const int index = s.n_generated();
   s.tokens.push_back(id);
   s.last_token = EngineClock::now();
   if (index == 0) s.first_token = s.last_token;
+  if (s.request->constraint) s.request->constraint->accept(id);
   TokenChannel::Event& event = s.channel.place();
   event.is_prompt = false;
   event.id = id;
   event.index = index;
   if (s.request->want_logits) std::ranges::copy(row, event.logits.begin());
   s.channel.publish();
-  return true;
 }
 
 void LocalEngine::end(Sequence& s, std::optional<Error> error) {

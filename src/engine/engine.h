@@ -39,6 +39,9 @@ class TokenConstraint {
   virtual std::span<const uint64_t> mask() = 0;                 // bit i of word i / 64: token i may come next; empty: any may
   virtual std::optional<TokenId> forced() { return std::nullopt; }  // the next token, whatever the logits say
   virtual void accept(TokenId id) = 0;                          // what was sampled
+  // Tokens that must follow whatever is sampled: appended without sampling. Not asked for when the request wants logits.
+  virtual void jump(std::vector<TokenId>& out) { out.clear(); }
+  virtual bool ended() const { return false; }                  // nothing may follow: the answer ends with reason stop
 };
 
 // The token-level request: what the completer, eval, bench and selftest are made of.

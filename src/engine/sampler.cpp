@@ -1,4 +1,4 @@
-// sampler: penalties, partial selection and the draw.
+// sampler: partial selection and the draw.
 #include "engine/sampler.h"
 #include <algorithm>
 #include <cmath>
@@ -50,59 +50,69 @@ Sampler::Sampler(int vocab_size) : adjusted_(static_cast<size_t>(vocab_size)), c
   candidates_.reserve(static_cast<size_t>(vocab_size) + 1);
 }
 
-TokenId Sampler::sample(std::span<const float> logits, const Sampling& s, std::span<const TokenId> history, int n_prompt, int index) {
-  const std::span<const float> row = penalised(logits, s, history, n_prompt);
+TokenId Sampler::sample(const Draw& draw, const Sampling& s) {
+  std::span<const float> row = adjusted(draw, s);
   TokenId best = -1;
   if (!find_best(row, best)) return -1;
-  if (s.temperature <= 0 || s.top_k == 1 || std::isinf(row[static_cast<size_t>(best)])) return best;
-  const double uniform = counter_uniform(s.seed, static_cast<uint64_t>(index));
+  const float peak = row[static_cast<size_t>(best)];
+  if (s.temperature <= 0 || s.top_k == 1 || std::isinf(peak)) return best;
+  const double uniform = counter_uniform(s.seed, static_cast<uint64_t>(draw.index));
+  if (s.mirostat != 0 && draw.surprise) return draw_mirostat(row, s, peak, uniform, *draw.surprise);
+  if (s.typical_p < 1) {
+    row = keep_typical(row, s, peak);
+    if (!find_best(row, best)) return -1;
+  }
   const bool cut = (s.top_k > 0 && static_cast<size_t>(s.top_k) < row.size()) || s.top_p < 1;
+  xtc_ = s.xtc_probability > 0 && counter_uniform(~s.seed, static_cast<uint64_t>(draw.index)) < static_cast<double>(s.xtc_probability);
   return cut ? draw_sorted(row, s, row[static_cast<size_t>(best)], uniform) : draw_unsorted(row, s, row[static_cast<size_t>(best)], uniform);
 }
 
-std::span<const float> Sampler::penalised(std::span<const float> row, const Sampling& s, std::span<const TokenId> history, int n_prompt) {
-  const auto answer = history.subspan(static_cast<size_t>(n_prompt));
-  const bool repeats = s.repetition_penalty != 1, counts = s.frequency_penalty != 0 || s.presence_penalty != 0;
-  if (!repeats && !counts) return row;
-  std::copy(row.begin(), row.end(), adjusted_.begin());
-  const auto inside = [&](TokenId id) { return id >= 0 && static_cast<size_t>(id) < row.size(); };
-  if (repeats) {
-    const size_t window = s.repeat_last_n < 0 ? history.size() : std::min(history.size(), static_cast<size_t>(s.repeat_last_n));
-    const auto recent = history.last(window);
-    for (TokenId id : recent) {
-      if (!inside(id) || counts_[static_cast<size_t>(id)]++ > 0) continue;
-      float& logit = adjusted_[static_cast<size_t>(id)];
-      logit = logit > 0 ? logit / s.repetition_penalty : logit * s.repetition_penalty;
-    }
-    for (TokenId id : recent)
-      if (inside(id)) counts_[static_cast<size_t>(id)] = 0;
-  }
-  if (counts) {
-    for (TokenId id : answer)
-      if (inside(id)) ++counts_[static_cast<size_t>(id)];
-    for (TokenId id : answer) {
-      if (!inside(id) || counts_[static_cast<size_t>(id)] == 0) continue;
-      adjusted_[static_cast<size_t>(id)] -= static_cast<float>(counts_[static_cast<size_t>(id)]) * s.frequency_penalty + s.presence_penalty;
-      counts_[static_cast<size_t>(id)] = 0;
-    }
-  }
-  return std::span(adjusted_).first(row.size());
-}
-
-// Temperature and min-p need no order: two passes by id.
+// Temperature, min-p and XTC need no order: passes by id.
 TokenId Sampler::draw_unsorted(std::span<const float> row, const Sampling& s, float best, double uniform) {
   const float floor = std::max(0.0f, s.min_p);  // weights are relative to the best one's 1
   double total = 0;
   for (float logit : row)
     if (const float w = weight(logit, best, s.temperature); w >= floor) total += static_cast<double>(w);
+  float ceiling = std::numeric_limits<float>::infinity();  // weights above it are cut by XTC
+  if (xtc_) {
+    const float likely = static_cast<float>(static_cast<double>(s.xtc_threshold) * total);
+    int n_likely = 0;
+    for (float logit : row)
+      if (const float w = weight(logit, best, s.temperature); w >= floor && w >= likely && w > 0) ++n_likely, ceiling = std::min(ceiling, w);
+    if (n_likely < 2) ceiling = std::numeric_limits<float>::infinity();
+    total = 0;
+    for (float logit : row)
+      if (const float w = weight(logit, best, s.temperature); w >= floor && w <= ceiling) total += static_cast<double>(w);
+  }
   double left = uniform * total;
   TokenId chosen = -1;
   for (size_t i = 0; i < row.size(); ++i) {
     const float w = weight(row[i], best, s.temperature);
-    if (w < floor || w == 0) continue;
+    if (w < floor || w == 0 || w > ceiling) continue;
     chosen = static_cast<TokenId>(i);
     if ((left -= static_cast<double>(w)) < 0) break;
   }
+  return chosen;
+}
+
+TokenId Sampler::draw_mirostat(std::span<const float> row, const Sampling& s, float best, double uniform, float& mu) {
+  double total = 0;
+  for (float logit : row) total += static_cast<double>(weight(logit, best, s.temperature));
+  const double floor = std::exp2(-static_cast<double>(mu)) * total;  // the weight whose surprise is mu
+  const auto kept = [&](float w) { return w == 1 || static_cast<double>(w) >= floor; };  // the likeliest always
+  double sum = 0;
+  for (float logit : row)
+    if (const float w = weight(logit, best, s.temperature); w > 0 && kept(w)) sum += static_cast<double>(w);
+  double left = uniform * sum, chosen_weight = 1;
+  TokenId chosen = -1;
+  for (size_t i = 0; i < row.size(); ++i) {
+    const float w = weight(row[i], best, s.temperature);
+    if (w == 0 || !kept(w)) continue;
+    chosen = static_cast<TokenId>(i);
+    chosen_weight = static_cast<double>(w);
+    if ((left -= chosen_weight) < 0) break;
+  }
+  mu -= s.mirostat_eta * (static_cast<float>(-std::log2(chosen_weight / sum)) - s.mirostat_tau);
   return chosen;
 }
 
@@ -130,11 +140,18 @@ TokenId Sampler::draw_sorted(std::span<const float> row, const Sampling& s, floa
     sum += weight_of(candidates_[kept++]);
   }
   kept = std::max<size_t>(kept, 1);
-  while (kept > 1 && weight_of(candidates_[kept - 1]) < static_cast<double>(s.min_p)) --kept;
+  while (kept > 1 && (weight_of(candidates_[kept - 1]) < static_cast<double>(s.min_p) || weight_of(candidates_[kept - 1]) == 0)) --kept;
   double kept_sum = 0;
   for (size_t i = 0; i < kept; ++i) kept_sum += weight_of(candidates_[i]);
+  size_t first = 0;
+  if (xtc_) {
+    while (first < kept && weight_of(candidates_[first]) >= static_cast<double>(s.xtc_threshold) * kept_sum) ++first;
+    first = first < 2 ? 0 : first - 1;
+    kept_sum = 0;
+    for (size_t i = first; i < kept; ++i) kept_sum += weight_of(candidates_[i]);
+  }
   double left = uniform * kept_sum;
-  for (size_t i = 0; i < kept; ++i)
+  for (size_t i = first; i < kept; ++i)
     if ((left -= weight_of(candidates_[i])) < 0) return candidates_[i];
   return candidates_[kept - 1];
 }

@@ -23,7 +23,7 @@ const Batch& Scheduler::next_step() {
   for (size_t i = 0; i < running_.size();) {
     const size_t before = running_.size();
     Sequence& sequence = *running_[i];
-    if (sequence.decoding() && !sequence.paused) grow(sequence);
+    if (sequence.n_generated() > 0 && !sequence.paused) grow(sequence);
     i = running_.size() == before ? i + 1 : 0;
   }
   ids_.clear();

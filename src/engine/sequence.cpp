@@ -27,6 +27,7 @@ Sequence::Sequence(const Generation& generation, int context_tokens, int page_to
   tokens.assign(generation.prompt.begin(), generation.prompt.end());
   pages.reserve(longest / static_cast<size_t>(page_tokens) + 1);
   std::erase_if(snapshot_at, [&](int32_t at) { return at <= 0 || at >= n_prompt; });
+  surprise = 2 * generation.sampling.mirostat_tau;
   snapshot_at.push_back(n_prompt - 1);  // one before the end, so that repeating a prompt leaves a token to compute logits from
   std::sort(snapshot_at.begin(), snapshot_at.end());
 }
@@ -46,7 +47,11 @@ int Sequence::room_rows(int wanted) const {
 
 bool Sequence::is_stop(TokenId id) const { return std::ranges::find(request->stop_ids, id) != request->stop_ids.end(); }
 
+bool Sequence::ended_by_itself() const {
+  return n_generated() > 0 && (is_stop(tokens.back()) || (request->constraint && request->constraint->ended()));
+}
+
 bool Sequence::finished() const {
   if (n_generated() >= max_tokens) return n_past >= n_prompt || n_generated() > 0;
-  return n_generated() > 0 && is_stop(tokens.back());
+  return ended_by_itself();
 }

@@ -33,6 +33,7 @@ struct Sequence {
   bool was_started = false, completed = false;  // completed: ended by itself
   EngineClock::time_point started, first_token, last_token, paused_since;
   bool paused = false;
+  float surprise = 0;               // mirostat's mu
 
   int n_generated() const { return static_cast<int>(tokens.size()) - n_prompt; }
   int n_pending() const { return static_cast<int>(tokens.size()) - n_past; }
@@ -40,5 +41,6 @@ struct Sequence {
   int places(int rows) const;       // in the channel, that the events of the next `rows` rows take
   int room_rows(int wanted) const;  // how many of `wanted` rows the next step may take without overfilling the channel
   bool is_stop(TokenId id) const;
-  bool finished() const;            // by its last token or by length
+  bool ended_by_itself() const;     // by its last token, or because its constraint lets nothing follow
+  bool finished() const;            // that, or by length
 };

@@ -42,7 +42,7 @@ inline Ids expected(fake::Kind kind, const Generation& g) {
   Ids tokens = g.prompt, answer;
   for (int i = 0; i < g.max_tokens; ++i) {
     const auto row = fake::logits_after(kind, tokens);
-    const TokenId id = sampler.sample(std::span(row).first(fake::n_valid), g.sampling, tokens, static_cast<int>(g.prompt.size()), i);
+    const TokenId id = sampler.sample({.logits = std::span(row).first(fake::n_valid), .history = tokens, .n_prompt = static_cast<int>(g.prompt.size()), .index = i}, g.sampling);
     tokens.push_back(id);
     answer.push_back(id);
     if (std::ranges::find(g.stop_ids, id) != g.stop_ids.end()) break;
