@@ -49,9 +49,16 @@ std::string EventStream::framed(std::string_view bytes) {
   return out += bytes;
 }
 
-bool EventStream::send(std::string_view data) {
+bool EventStream::write(std::string_view bytes) {
   const std::lock_guard lock(mutex_);
-  return socket_.send_all(framed(fmt::format("data: {}\n\n", data)), patience_, stop_);
+  return socket_.send_all(framed(bytes), patience_, stop_);
+}
+
+bool EventStream::send(std::string_view data) { return write(framing_ == Framing::sse ? fmt::format("data: {}\n\n", data) : fmt::format("{}\n", data)); }
+
+bool EventStream::send_event(std::string_view name, std::string_view data) {
+  CHECK(framing_ == Framing::sse);
+  return write(fmt::format("event: {}\ndata: {}\n\n", name, data));
 }
 
 bool EventStream::finish() {
@@ -61,10 +68,10 @@ bool EventStream::finish() {
   return socket_.send_all(rest, patience_, stop_) && chunked_;
 }
 
-void EventStream::ping(std::string_view comment) {
+void EventStream::ping(std::string_view bytes) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || !unsent_.empty()) return;  // something is being sent, or the reader is slow
-  unsent_ = framed(fmt::format(": {}\n\n", comment));
+  unsent_ = framed(bytes);
   const int64_t sent = socket_.send_some(unsent_);
   unsent_.erase(0, static_cast<size_t>(std::max<int64_t>(sent, 0)));
 }
@@ -84,11 +91,23 @@ void Exchange::respond(int status, const Json& body, Headers more) {
   send_whole(status, body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", std::move(more));
 }
 
+void Exchange::respond_text(int status, std::string_view body, std::string content_type, Headers more) {
+  more.emplace_back("Content-Type", std::move(content_type));
+  send_whole(status, body, std::move(more));
+}
+
 void Exchange::respond_empty(int status, Headers more) { send_whole(status, "", std::move(more)); }
 
 void Exchange::fail(const ApiError& error, Headers more) {
   if (error.status == 503) more.emplace_back("Retry-After", "1");
-  respond(error.status, to_json(error), std::move(more));
+  respond(error.status, errors_(error), std::move(more));
+}
+
+std::string_view Exchange::part(std::string_view name) const {
+  for (const auto& [known, value] : parts_) {
+    if (known == name) return value;
+  }
+  return "";
 }
 
 void Exchange::watch(std::stop_source& stop, std::function<void()> ping, const std::function<void()>& work) {
@@ -109,17 +128,20 @@ void Exchange::watched(const std::function<void(std::stop_token)>& work) {
   watch(stop, {}, [&] { work(stop.get_token()); });
 }
 
-void Exchange::streamed(Headers more, const std::function<void(EventStream&, std::stop_token)>& work) {
+void Exchange::streamed(Headers more, const std::function<void(EventStream&, std::stop_token)>& work, Framing framing, std::optional<std::string> ping) {
   Headers headers = common_;
   headers.insert(headers.end(), more.begin(), more.end());
-  headers.emplace_back("Content-Type", "text/event-stream");
+  headers.emplace_back("Content-Type", framing == Framing::sse ? "text/event-stream" : "application/x-ndjson");
   headers.emplace_back("Cache-Control", "no-cache");
   headers.emplace_back("X-Accel-Buffering", "no");
   const bool chunked = request.http11;
   if (chunked) headers.emplace_back("Transfer-Encoding", "chunked");
   headers.emplace_back("Connection", keep_alive_ && chunked ? "keep-alive" : "close");
+  const std::string beat = ping.value_or(framing == Framing::sse ? ": still working\n\n" : "");
   std::stop_source stop;
-  EventStream events(socket_, render_head(200, headers), chunked, std::chrono::seconds(options.write_timeout_s), stop.get_token());
-  watch(stop, [&] { events.ping("still working"); }, [&] { work(events, stop.get_token()); });
+  EventStream events(socket_, render_head(200, headers), chunked, framing, std::chrono::seconds(options.write_timeout_s), stop.get_token());
+  std::function<void()> pinging;
+  if (!beat.empty()) pinging = [&] { events.ping(beat); };
+  watch(stop, std::move(pinging), [&] { work(events, stop.get_token()); });
   if (events.started() && !events.finish()) keep_alive_ = false;
 }

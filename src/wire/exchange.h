@@ -20,24 +20,31 @@ struct ApiError {
   Json more;                // further members of the error object, or null
 };
 Json to_json(const ApiError& error);          // {"error":{…}}
+using ErrorShape = Json (*)(const ApiError&);  // how a dialect words an error
 ApiError to_api_error(const Error& error);    // the one table from Code to HTTP status
 
-// Server-sent events on one socket. `send` and `finish` are for the answering thread, `ping` for the watching one.
+// How the parts of a stream are told from one another: `data:` events, or one JSON text a line.
+enum class Framing : uint8_t { sse, ndjson };
+
+// The parts of a streamed answer. `send` and `finish` are for the answering thread, `ping` for the watching one.
 class EventStream {
  public:
   // Nothing is sent before the first event or ping: until then `started` is false and a plain answer is still possible.
-  EventStream(const Socket& socket, std::string head, bool chunked, std::chrono::seconds patience, std::stop_token stop)
-      : socket_(socket), head_(std::move(head)), chunked_(chunked), patience_(patience), stop_(std::move(stop)) {}
-  bool send(std::string_view data);  // one `data:` event; false when the reader is gone
+  EventStream(const Socket& socket, std::string head, bool chunked, Framing framing, std::chrono::seconds patience, std::stop_token stop)
+      : socket_(socket), head_(std::move(head)), chunked_(chunked), framing_(framing), patience_(patience), stop_(std::move(stop)) {}
+  bool send(std::string_view data);  // one `data:` event, or one line; false when the reader is gone
+  bool send_event(std::string_view name, std::string_view data);  // an event with a name; for sse only
   bool finish();                     // ends the body; false when the connection cannot be used again
-  void ping(std::string_view comment);  // a comment, when the socket takes it at once
+  void ping(std::string_view bytes);  // as they are, when the socket takes them at once
   bool started() const { return started_; }
 
  private:
   std::string framed(std::string_view bytes);
+  bool write(std::string_view bytes);
   const Socket& socket_;
   std::string head_, unsent_;        // unsent_: the rest of a ping that the socket took only in part
   const bool chunked_;
+  const Framing framing_;
   const std::chrono::seconds patience_;
   const std::stop_token stop_;
   std::mutex mutex_;
@@ -54,19 +61,30 @@ class Exchange {
   void add_header(std::string name, std::string value) { common_.emplace_back(std::move(name), std::move(value)); }
   void respond(int status, const Json& body, Headers more = {});
   void respond_empty(int status, Headers more = {});
-  void fail(const ApiError& error, Headers more = {});
+  void respond_text(int status, std::string_view body, std::string content_type = "text/plain; charset=utf-8", Headers more = {});
+  void fail(const ApiError& error, Headers more = {});  // worded as the route's dialect does
+  std::string_view part(std::string_view name) const;    // of the path, as the route's pattern names it; "" when absent
+  const std::string& tenant() const { return tenant_; }  // who asks, as the API key says; "" without keys
   bool keep_alive() const { return keep_alive_; }  // whether another request may follow
 
   // Runs `work` with a token that is stopped when the client leaves.
   void watched(const std::function<void(std::stop_token)>& work);
-  // The same with a stream that is pinged. A `work` that never sent anything answers with respond or fail.
-  void streamed(Headers more, const std::function<void(EventStream&, std::stop_token)>& work);
+  // The same with a stream that is pinged. A `work` that never sent anything answers with respond or fail. `ping`: the bytes that keep
+  // a silent stream alive; unset: an SSE comment, and nothing in a stream of lines.
+  void streamed(Headers more, const std::function<void(EventStream&, std::stop_token)>& work, Framing framing = Framing::sse,
+                std::optional<std::string> ping = std::nullopt);
+
+  // For the server, before a handler runs.
+  void route(ErrorShape errors, Headers parts) { errors_ = errors, parts_ = std::move(parts); }
+  void tenant(std::string name) { tenant_ = std::move(name); }
 
  private:
   void watch(std::stop_source& stop, std::function<void()> ping, const std::function<void()>& work);
   void send_whole(int status, std::string_view body, Headers more);
   const Socket& socket_;
   Watcher& watcher_;
-  Headers common_;
+  Headers common_, parts_;
+  ErrorShape errors_ = to_json;
+  std::string tenant_;
   bool keep_alive_;
 };

@@ -35,6 +35,7 @@ HttpRequest take(Parser& parser) {
   request.method = std::string(view(message.method_string()));
   const std::string_view target = view(message.target());
   request.path = percent_decode(target.substr(0, target.find_first_of("?#")));
+  if (const size_t mark = target.find('?'); mark != std::string_view::npos) request.query = target.substr(mark + 1);
   for (const auto& field : message) request.headers.emplace_back(lower(view(field.name_string())), std::string(view(field.value())));
   request.body = std::move(message.body());
   request.http11 = message.version() >= 11;

@@ -12,6 +12,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method, path;     // the path is percent-decoded and has no query
+  std::string query;            // behind the question mark, as it came
   Headers headers;              // names in lower case
   std::string body;
   bool keep_alive = true;

@@ -49,6 +49,13 @@ Result<Finish> guarded(Completer& completer, const ChatRequest& request, const S
 
 OpenAi::OpenAi(Completer& completer, const ServerOptions& options) : completer_(completer), options_(options), started_unix_s_(unix_seconds()) {}
 
+void OpenAi::add_routes(Routes& routes) const {
+  routes.push_back({"GET", "/v1/models", [this](Exchange& exchange) { models(exchange); }});
+  routes.push_back({"GET", "/v1/models/{id...}", [this](Exchange& exchange) { model(exchange, std::string(exchange.part("id"))); }});
+  routes.push_back({"POST", "/v1/chat/completions", [this](Exchange& exchange) { complete(exchange, Dialect::chat); }});
+  routes.push_back({"POST", "/v1/completions", [this](Exchange& exchange) { complete(exchange, Dialect::completions); }});
+}
+
 std::optional<ModelInfo> OpenAi::resolve(const std::string& name) const {
   const auto models = completer_.models();
   const auto exact = [&](std::string_view wanted) -> std::optional<ModelInfo> {

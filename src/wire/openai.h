@@ -3,15 +3,17 @@
 #include <string>
 #include "wire/exchange.h"
 #include "wire/fields.h"
+#include "wire/routes.h"
 
 class OpenAi {
  public:
   OpenAi(Completer& completer, const ServerOptions& options);
-  void models(Exchange& exchange) const;                            // GET /v1/models
-  void model(Exchange& exchange, const std::string& id) const;      // GET /v1/models/{id}
-  void complete(Exchange& exchange, Dialect dialect) const;         // POST /v1/chat/completions, /v1/completions
+  void add_routes(Routes& routes) const;
 
  private:
+  void models(Exchange& exchange) const;
+  void model(Exchange& exchange, const std::string& id) const;
+  void complete(Exchange& exchange, Dialect dialect) const;
   std::optional<ModelInfo> resolve(const std::string& name) const;  // by name, alias, or NAME:latest; "" is the first
   ApiError unknown_model() const;
   ApiError describe(const Error& error, const ModelInfo& model) const;

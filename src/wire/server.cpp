@@ -55,7 +55,10 @@ struct Connection {
 class Server {
  public:
   Server(Completer& completer, const ServerOptions& options, Listener listener)
-      : options_(options), listener_(std::move(listener)), watcher_(std::chrono::milliseconds(options.ping_interval_s * 1000)), openai_(completer, options) {}
+      : options_(options), listener_(std::move(listener)), watcher_(std::chrono::milliseconds(options.ping_interval_s * 1000)), openai_(completer, options) {
+    routes_.push_back({"GET", "/health", [](Exchange& exchange) { exchange.respond(200, {{"status", "ok"}}); }, to_json, true});
+    openai_.add_routes(routes_);
+  }
   void run(const std::stop_token& stop);
 
  private:
@@ -70,12 +73,12 @@ class Server {
   void drain();
   void talk(Connection& connection);
   void answer(Exchange& exchange);
-  void route(Exchange& exchange);
 
   const ServerOptions& options_;
   Listener listener_;
   Watcher watcher_;
   OpenAi openai_;
+  Routes routes_;
   Wake stopping_;  // stays signalled once the server stops: idle connections wait on it
   Wake ended_;     // a connection has ended
   std::atomic<bool> stops_ = false;
@@ -202,30 +205,19 @@ void Server::answer(Exchange& exchange) {
     std::string allowed = "Authorization, Content-Type, x-api-key, anthropic-version, x-request-id";
     const std::string asked = header_safe(exchange.request.header("access-control-request-headers"), 512);
     if (!asked.empty()) allowed += ", " + asked;
-    return exchange.respond_empty(204, {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"}, {"Access-Control-Allow-Headers", allowed}, {"Access-Control-Max-Age", "600"}});
+    return exchange.respond_empty(204, {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"}, {"Access-Control-Allow-Headers", allowed}, {"Access-Control-Max-Age", "600"}});
   }
-  const bool open = exchange.request.path == "/health";
+  RouteMatch match = find_route(routes_, exchange.request.method, exchange.request.path);
+  if (match.route != nullptr) exchange.route(match.route->errors, std::move(match.parts));
+  const bool open = match.route != nullptr && match.route->open;
   if (!open && !key_accepted(exchange.request, options_.api_keys)) {
     return exchange.fail({401, "a valid API key is needed: Authorization: Bearer KEY", "authentication_error", "", "invalid_api_key", Json()}, {{"WWW-Authenticate", "Bearer"}});
   }
-  route(exchange);
-}
-
-void Server::route(Exchange& exchange) {
-  const std::string& path = exchange.request.path;
-  const std::string one_model = "/v1/models/";
-  const bool is_get = exchange.request.method == "GET" || exchange.request.method == "HEAD", is_post = exchange.request.method == "POST";
-  const bool chat = path == "/v1/chat/completions", completions = path == "/v1/completions";
-  const bool readable = path == "/health" || path == "/v1/models" || path.starts_with(one_model);
-  if (!chat && !completions && !readable) return exchange.fail({404, "there is nothing at this path", "not_found_error", "", "unknown_path", Json()});
-  if (readable ? !is_get : !is_post) {
-    return exchange.fail({405, "this path does not take that method", "invalid_request_error", "", "method_not_allowed", Json()},
-                         {{"Allow", readable ? "GET, HEAD, OPTIONS" : "POST, OPTIONS"}});
+  if (match.route == nullptr) return exchange.fail({404, "there is nothing at this path", "not_found_error", "", "unknown_path", Json()});
+  if (!match.method_allowed) {
+    return exchange.fail({405, "this path does not take that method", "invalid_request_error", "", "method_not_allowed", Json()}, {{"Allow", match.allowed}});
   }
-  if (chat || completions) return openai_.complete(exchange, chat ? Dialect::chat : Dialect::completions);
-  if (path == "/health") return exchange.respond(200, {{"status", "ok"}});
-  if (path == "/v1/models") return openai_.models(exchange);
-  openai_.model(exchange, path.substr(one_model.size()));
+  match.route->handler(exchange);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ const Route routes[] = {
     {"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 413, "Connection: close"},
     {"OPTIONS /v1/chat/completions HTTP/1.1\r\nOrigin: http://localhost:3000\r\nAccess-Control-Request-Headers: x-foo\r\n\r\n", 204,
      "Access-Control-Allow-Headers: Authorization, Content-Type, x-api-key, anthropic-version, x-request-id, x-foo"},
-    {"OPTIONS /v1/models HTTP/1.1\r\n\r\n", 204, "Access-Control-Allow-Methods: GET, POST, OPTIONS"},
+    {"OPTIONS /v1/models HTTP/1.1\r\n\r\n", 204, "Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS"},
     {"GET /v1/models HTTP/1.1\r\nOrigin: http://localhost:3000\r\n\r\n", 200, "Access-Control-Allow-Origin: http://localhost:3000"},
     {"GET /v1/models HTTP/1.1\r\nOrigin: http://[::1]:3000\r\n\r\n", 200, "Access-Control-Allow-Origin: http://[::1]:3000"},
     {"GET /v1/models HTTP/1.1\r\nOrigin: vscode-webview://x\r\n\r\n", 200, "Access-Control-Allow-Origin: vscode-webview://x"},
