@@ -154,6 +154,11 @@ class Device {
   virtual void copy_page(int32_t from, int32_t to) = 0;
   virtual void copy_slot(int32_t from, int32_t to) = 0;
   virtual void clear_slot(int32_t slot) = 0;
+  // What a page or slot holds, in the device's own layout: page_bytes or slot_bytes long. Good for this layout only: see EngineOptions::cache_key.
+  virtual void read_page(int32_t page, std::span<std::byte> out) const = 0;
+  virtual void write_page(int32_t page, std::span<const std::byte> in) = 0;
+  virtual void read_slot(int32_t slot, std::span<std::byte> out) const = 0;
+  virtual void write_slot(int32_t slot, std::span<const std::byte> in) = 0;
 
   virtual Encoder& begin() = 0;                             // resets the arena and the recording
   virtual Status finish() = 0;                              // runs what was recorded; tensors may be read on the host afterwards

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -103,6 +104,16 @@ class FakeDevice final : public Device {
   }
   void copy_slot(int32_t from, int32_t to) override { slots_.at(static_cast<size_t>(to)) = slots_.at(static_cast<size_t>(from)); }
   void clear_slot(int32_t slot) override { slots_.at(static_cast<size_t>(slot)) = {}; }
+  void read_page(int32_t page, std::span<std::byte> out) const override {
+    const auto n = static_cast<size_t>(plan_.page_tokens);
+    if (kind_.paged) std::memcpy(out.data(), pages_.data() + static_cast<size_t>(page) * n, n * sizeof(TokenId));
+  }
+  void write_page(int32_t page, std::span<const std::byte> in) override {
+    const auto n = static_cast<size_t>(plan_.page_tokens);
+    if (kind_.paged) std::memcpy(pages_.data() + static_cast<size_t>(page) * n, in.data(), n * sizeof(TokenId));
+  }
+  void read_slot(int32_t slot, std::span<std::byte> out) const override { std::memcpy(out.data(), &slots_.at(static_cast<size_t>(slot)), sizeof(Slot)); }
+  void write_slot(int32_t slot, std::span<const std::byte> in) override { std::memcpy(&slots_.at(static_cast<size_t>(slot)), in.data(), sizeof(Slot)); }
 
   Encoder& begin() override {
     if (watch_->count_allocations && watch_->allocations_at_step.size() < watch_->allocations_at_step.capacity())

@@ -102,6 +102,10 @@ class FakeDevice final : public Device {
   void copy_page(int32_t, int32_t) override {}
   void copy_slot(int32_t, int32_t) override {}
   void clear_slot(int32_t) override {}
+  void read_page(int32_t, std::span<std::byte>) const override {}
+  void write_page(int32_t, std::span<const std::byte>) override {}
+  void read_slot(int32_t, std::span<std::byte>) const override {}
+  void write_slot(int32_t, std::span<const std::byte>) override {}
   Encoder& begin() override { std::abort(); }
   Status finish() override { return ok_status(); }
   std::span<const float> host(const Tensor&) override { return {}; }

@@ -62,6 +62,10 @@ class CpuDevice final : public Device {
   void copy_page(int32_t from, int32_t to) override { state_.copy_page(from, to); }
   void copy_slot(int32_t from, int32_t to) override { state_.copy_slot(from, to); }
   void clear_slot(int32_t slot) override { state_.clear_slot(slot); }
+  void read_page(int32_t page, std::span<std::byte> out) const override { state_.read_page(page, out); }
+  void write_page(int32_t page, std::span<const std::byte> in) override { state_.write_page(page, in); }
+  void read_slot(int32_t slot, std::span<std::byte> out) const override { state_.read_slot(slot, out); }
+  void write_slot(int32_t slot, std::span<const std::byte> in) override { state_.write_slot(slot, in); }
 
   Encoder& begin() override {
     encoder_.reset();

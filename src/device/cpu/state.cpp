@@ -96,28 +96,50 @@ float* State::conv_rows(StateRef s, int32_t slot) const {
 }
 float* State::delta(StateRef s, int32_t slot) const { return conv_rows(s, slot) + conv_floats(spec(s)); }
 
-void State::copy_page(int32_t from, int32_t to) {
+template <class Visit> void State::visit_page(int32_t page, Visit visit) const {
+  const auto part = [&](std::byte* base, size_t bytes) {
+    if (bytes > 0) visit(base + static_cast<size_t>(page) * bytes, bytes);
+  };
   for (const Layer& l : layers_) {
     if (l.spec.kind != StateSpec::Kind::paged_kv) continue;
-    const auto copy = [&](std::byte* base, size_t page) {
-      if (page > 0) std::memcpy(base + static_cast<size_t>(to) * page, base + static_cast<size_t>(from) * page, page);
-    };
     const size_t scales = scale_page(l.spec, plan_.page_tokens, type_);
-    copy(l.keys, key_page(l.spec, plan_.page_tokens, type_));
-    copy(l.values, value_page(l.spec, plan_.page_tokens, type_));
-    copy(l.scales, scales);
-    copy(l.scales + static_cast<size_t>(plan_.n_pages) * scales, scales);
+    part(l.keys, key_page(l.spec, plan_.page_tokens, type_));
+    part(l.values, value_page(l.spec, plan_.page_tokens, type_));
+    part(l.scales, scales);
+    if (scales > 0) part(l.scales + static_cast<size_t>(plan_.n_pages) * scales, scales);
   }
 }
-void State::copy_slot(int32_t from, int32_t to) {
+template <class Visit> void State::visit_slot(int32_t slot, Visit visit) const {
   for (const Layer& l : layers_) {
     const size_t n = slot_floats(l.spec);
-    if (l.slots) std::memcpy(l.slots + static_cast<size_t>(to) * n, l.slots + static_cast<size_t>(from) * n, n * 4);
+    if (l.slots) visit(reinterpret_cast<std::byte*>(l.slots + static_cast<size_t>(slot) * n), n * sizeof(float));
   }
 }
+
+void State::copy_page(int32_t from, int32_t to) {
+  visit_page(from, [&](std::byte* part, size_t bytes) {
+    std::memcpy(part + (static_cast<std::ptrdiff_t>(to) - from) * static_cast<std::ptrdiff_t>(bytes), part, bytes);
+  });
+}
+void State::copy_slot(int32_t from, int32_t to) {
+  visit_slot(from, [&](std::byte* part, size_t bytes) {
+    std::memcpy(part + (static_cast<std::ptrdiff_t>(to) - from) * static_cast<std::ptrdiff_t>(bytes), part, bytes);
+  });
+}
 void State::clear_slot(int32_t slot) {
-  for (const Layer& l : layers_)
-    if (l.slots) std::memset(l.slots + static_cast<size_t>(slot) * slot_floats(l.spec), 0, slot_floats(l.spec) * 4);
+  visit_slot(slot, [](std::byte* part, size_t bytes) { std::memset(part, 0, bytes); });
+}
+void State::read_page(int32_t page, std::span<std::byte> out) const {
+  visit_page(page, [at = out.data()](const std::byte* part, size_t bytes) mutable { std::memcpy(at, part, bytes), at += bytes; });
+}
+void State::write_page(int32_t page, std::span<const std::byte> in) {
+  visit_page(page, [at = in.data()](std::byte* part, size_t bytes) mutable { std::memcpy(part, at, bytes), at += bytes; });
+}
+void State::read_slot(int32_t slot, std::span<std::byte> out) const {
+  visit_slot(slot, [at = out.data()](const std::byte* part, size_t bytes) mutable { std::memcpy(at, part, bytes), at += bytes; });
+}
+void State::write_slot(int32_t slot, std::span<const std::byte> in) {
+  visit_slot(slot, [at = in.data()](std::byte* part, size_t bytes) mutable { std::memcpy(part, at, bytes), at += bytes; });
 }
 
 }  // namespace cpu

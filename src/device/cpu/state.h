@@ -20,10 +20,16 @@ class State {
   void copy_page(int32_t from, int32_t to);
   void copy_slot(int32_t from, int32_t to);
   void clear_slot(int32_t slot);
+  void read_page(int32_t page, std::span<std::byte> out) const;  // layer by layer: keys, values, scales of both
+  void write_page(int32_t page, std::span<const std::byte> in);
+  void read_slot(int32_t slot, std::span<std::byte> out) const;  // layer by layer
+  void write_slot(int32_t slot, std::span<const std::byte> in);
 
  private:
   struct Layer { StateSpec spec; std::byte *keys = nullptr, *values = nullptr, *scales = nullptr; float* slots = nullptr; };
   std::byte* map(size_t bytes);
+  template <class Visit> void visit_page(int32_t page, Visit visit) const;  // visit(std::byte* part, size_t bytes)
+  template <class Visit> void visit_slot(int32_t slot, Visit visit) const;
   void release();
   std::vector<Layer> layers_;
   std::vector<std::pair<void*, size_t>> mappings_;
