@@ -77,6 +77,7 @@ void EventStream::ping(std::string_view bytes) {
 }
 
 void Exchange::send_whole(int status, std::string_view body, Headers more) {
+  status_ = status;
   Headers headers = common_;
   headers.insert(headers.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   if (status != 204) headers.emplace_back("Content-Length", std::to_string(body.size()));
@@ -101,6 +102,23 @@ void Exchange::respond_empty(int status, Headers more) { send_whole(status, "", 
 void Exchange::fail(const ApiError& error, Headers more) {
   if (error.status == 503) more.emplace_back("Retry-After", "1");
   respond(error.status, errors_(error), std::move(more));
+}
+
+void Exchange::note(std::string_view model) {
+  const std::lock_guard lock(notes_mutex_);
+  notes_.model = model;
+}
+
+void Exchange::note(const Finish& finish) {
+  const std::lock_guard lock(notes_mutex_);
+  notes_.prompt_tokens += finish.prompt_tokens;
+  notes_.cached_tokens += finish.cached_tokens;
+  notes_.completion_tokens += finish.completion_tokens;
+}
+
+RequestNotes Exchange::notes() const {
+  const std::lock_guard lock(notes_mutex_);
+  return notes_;
 }
 
 std::string_view Exchange::part(std::string_view name) const {
@@ -143,5 +161,7 @@ void Exchange::streamed(Headers more, const std::function<void(EventStream&, std
   std::function<void()> pinging;
   if (!beat.empty()) pinging = [&] { events.ping(beat); };
   watch(stop, std::move(pinging), [&] { work(events, stop.get_token()); });
-  if (events.started() && !events.finish()) keep_alive_ = false;
+  if (!events.started()) return;
+  status_ = 200;
+  if (!events.finish()) keep_alive_ = false;
 }

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/json_writer.h"
 #include "wire/http.h"
+#include "wire/metrics.h"
 #include "wire/watch.h"
 
 // A failure as the OpenAI dialect words it.
@@ -51,11 +52,18 @@ class EventStream {
   std::atomic<bool> started_ = false;
 };
 
+// What the log says about a request beside its path and status.
+struct RequestNotes {
+  std::string model;
+  int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+};
+
 // One request being answered.
 class Exchange {
  public:
-  Exchange(const HttpRequest& request, const Socket& socket, const ServerOptions& options, Watcher& watcher, Headers common, bool keep_alive)
-      : request(request), options(options), socket_(socket), watcher_(watcher), common_(std::move(common)), keep_alive_(keep_alive && request.keep_alive) {}
+  Exchange(const HttpRequest& request, const Socket& socket, const ServerOptions& options, Watcher& watcher, Metrics& metrics, Headers common, bool keep_alive)
+      : request(request), options(options), socket_(socket), watcher_(watcher), metrics_(metrics), common_(std::move(common)),
+        keep_alive_(keep_alive && request.keep_alive) {}
   const HttpRequest& request;
   const ServerOptions& options;
   void add_header(std::string name, std::string value) { common_.emplace_back(std::move(name), std::move(value)); }
@@ -66,6 +74,13 @@ class Exchange {
   std::string_view part(std::string_view name) const;    // of the path, as the route's pattern names it; "" when absent
   const std::string& tenant() const { return tenant_; }  // who asks, as the API key says; "" without keys
   bool keep_alive() const { return keep_alive_; }  // whether another request may follow
+  Metrics& metrics() { return metrics_; }
+  Clock::time_point started() const { return started_; }  // when the request was whole
+  int status() const { return status_; }           // of the answer begun; 0: none yet
+  // For the log; RequestMeter calls them. Safe from several threads; tokens of several calls add up.
+  void note(std::string_view model);
+  void note(const Finish& finish);
+  RequestNotes notes() const;
 
   // Runs `work` with a token that is stopped when the client leaves.
   void watched(const std::function<void(std::stop_token)>& work);
@@ -83,6 +98,11 @@ class Exchange {
   void send_whole(int status, std::string_view body, Headers more);
   const Socket& socket_;
   Watcher& watcher_;
+  Metrics& metrics_;
+  const Clock::time_point started_ = Clock::now();
+  int status_ = 0;
+  mutable std::mutex notes_mutex_;
+  RequestNotes notes_;
   Headers common_, parts_;
   ErrorShape errors_ = to_json;
   std::string tenant_;

@@ -55,8 +55,9 @@ struct Connection {
 class Server {
  public:
   Server(Completer& completer, const ServerOptions& options, Listener listener)
-      : options_(options), listener_(std::move(listener)), watcher_(std::chrono::milliseconds(options.ping_interval_s * 1000)), openai_(completer, options) {
+      : completer_(completer), options_(options), listener_(std::move(listener)), watcher_(std::chrono::milliseconds(options.ping_interval_s * 1000)), openai_(completer, options) {
     routes_.push_back({"GET", "/health", [](Exchange& exchange) { exchange.respond(200, {{"status", "ok"}}); }, to_json, true});
+    routes_.push_back({"GET", "/metrics", [this](Exchange& exchange) { exchange.respond_text(200, metrics_.text(completer_.stats()), "text/plain; version=0.0.4; charset=utf-8"); }});
     openai_.add_routes(routes_);
   }
   void run(const std::stop_token& stop);
@@ -74,7 +75,9 @@ class Server {
   void talk(Connection& connection);
   void answer(Exchange& exchange);
 
+  Completer& completer_;
   const ServerOptions& options_;
+  Metrics metrics_;
   Listener listener_;
   Watcher watcher_;
   OpenAi openai_;
@@ -181,7 +184,7 @@ void Server::talk(Connection& connection) {
     const HttpRequest& request = failure != nullptr ? unread : std::get<HttpRequest>(read);
     std::string id = header_safe(request.header("x-request-id"), 128);
     Headers common = {{"X-Request-Id", id.empty() ? random_id("req-") : std::move(id)}};
-    Exchange exchange(request, connection.socket, options_, watcher_, std::move(common), failure == nullptr && !stops_);
+    Exchange exchange(request, connection.socket, options_, watcher_, metrics_, std::move(common), failure == nullptr && !stops_);
     if (failure != nullptr) {
       exchange.fail({failure->status, failure->message, "invalid_request_error", "", failure->status == 413 ? "request_too_large" : "", Json()});
       return connection.socket.finish(linger);
@@ -218,6 +221,7 @@ void Server::answer(Exchange& exchange) {
     return exchange.fail({405, "this path does not take that method", "invalid_request_error", "", "method_not_allowed", Json()}, {{"Allow", match.allowed}});
   }
   match.route->handler(exchange);
+  metrics_.answered(match.route->pattern, exchange.status());
 }
 
 }  // namespace
