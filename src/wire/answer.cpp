@@ -2,10 +2,8 @@
 #include "wire/answer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fmt/format.h>
-#include <random>
 
 namespace {
 
@@ -171,10 +169,3 @@ Json Answer::whole(const Finish& finish) const {
   if (request_.timings) out["timings"] = timings(finish);
   return out;
 }
-
-std::string random_id(std::string_view prefix) {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  return fmt::format("{}{:016x}{:08x}", prefix, random(), static_cast<uint32_t>(random()));
-}
-
-int64_t unix_seconds() { return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count(); }

@@ -3,6 +3,7 @@
 #include <string>
 #include "chat/chat.h"
 #include "core/json_writer.h"
+#include "wire/backend.h"
 #include "wire/fields.h"
 
 // Builds the chunks of one answer and gathers the same pieces for a whole one, so that both say the same.
@@ -31,6 +32,3 @@ class Answer {
   Json logprobs_;                                 // of the whole answer
   int64_t logprob_offset_ = 0;                    // in characters of the answer, for completions
 };
-
-std::string random_id(std::string_view prefix);   // 24 hexadecimal digits
-int64_t unix_seconds();

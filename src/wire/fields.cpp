@@ -1,304 +1,208 @@
-// fields: the table, and the walk of a request body over it.
+// fields: chat completions and completions: their own rows, and what is settled once all rows are read.
 #include "wire/fields.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <unordered_set>
+#include "wire/messages.h"
 
 namespace {
 
-enum class Kind : uint8_t { boolean, integer, number, text, text_list, object, array, any };
+using enum Field::Kind;
 
-// A value of the row's kind, inside the row's range.
-struct Value {
-  JsonView json;
-  bool flag = false;
-  int64_t integer = 0;
-  double number = 0;
-  std::string text;
-  std::vector<std::string> list;
-  float real() const { return static_cast<float>(number); }
-  int small() const { return static_cast<int>(integer); }
+template <auto member> Fault set_flag(ParsedRequest& out, const FieldValue& value) { return out.*member = value.flag, std::nullopt; }
+template <auto member> Fault set_chat_flag(ParsedRequest& out, const FieldValue& value) { return out.chat.*member = value.flag, std::nullopt; }
+
+constexpr Row<ParsedRequest> stream_option_rows[] = {
+    {{"include_usage", boolean, 0, 0, "a last chunk with usage"}, set_flag<&ParsedRequest::include_usage>},
+    {{"continuous_usage_stats", boolean, 0, 0, "usage so far in every chunk"}, set_flag<&ParsedRequest::continuous_usage>},
 };
 
-struct Field {
-  const char* name;
-  Dialect dialect;
-  Kind kind;
-  double low, high;                             // of a number; of a list, how many
-  Fault (*store)(ParsedRequest& out, const Value& value);
-};
-
-constexpr double int_max = 2147483647, no_limit = 1e19;
-
-template <auto member> Fault set_real(ParsedRequest& out, const Value& value) { return out.chat.*member = value.real(), std::nullopt; }
-template <auto member> Fault set_flag(ParsedRequest& out, const Value& value) { return out.*member = value.flag, std::nullopt; }
-
-Fault only_one(ParsedRequest&, const Value&) { return std::nullopt; }  // the range says it all
-
-Fault set_top_k(ParsedRequest& out, const Value& value) { return out.chat.top_k = std::max(0, value.small()), std::nullopt; }
-Fault set_max_tokens(ParsedRequest& out, const Value& value) { return out.chat.max_tokens = value.small(), std::nullopt; }
-Fault set_max_completion(ParsedRequest& out, const Value& value) { return out.max_completion_tokens = value.small(), std::nullopt; }
-Fault set_ignore_eos(ParsedRequest& out, const Value& value) { return out.chat.ignore_eos = value.flag, std::nullopt; }
-Fault set_top_logprobs(ParsedRequest& out, const Value& value) { return out.top_logprobs = value.small(), std::nullopt; }
-Fault set_model(ParsedRequest& out, const Value& value) { return out.chat.model = value.text, std::nullopt; }
-Fault set_messages(ParsedRequest& out, const Value& value) { return read_messages(out, value.json); }
-Fault set_tools(ParsedRequest& out, const Value& value) { return read_tools(out, value.json); }
-Fault set_tool_choice(ParsedRequest& out, const Value& value) { return read_tool_choice(out, value.json); }
-Fault set_prompt(ParsedRequest& out, const Value& value) { return read_prompt(out, value.json); }
-
-Fault set_seed(ParsedRequest& out, const Value& value) {  // -1: any, as elsewhere
-  if (value.integer >= 0) out.chat.seed = static_cast<uint64_t>(value.integer);
+Fault set_stream_options(ParsedRequest& out, const FieldValue& value) {
+  FieldReader reader(value.json, value.name + ".");
+  if (auto wrong = reader.read(stream_option_rows, out)) return wrong;
+  reader.list_unknown(out.ignored);
+  if (!out.stream) out.ignored.push_back(value.name);
   return std::nullopt;
 }
 
-Fault set_completion_logprobs(ParsedRequest& out, const Value& value) {
+Json stream_options_schema() { return object_schema(stream_option_rows); }
+
+Fault set_model(ParsedRequest& out, const FieldValue& value) { return out.chat.model = value.text, std::nullopt; }
+Fault set_n(ParsedRequest& out, const FieldValue& value) { return out.n = value.small(), std::nullopt; }
+
+template <auto member> Fault set_limit(ParsedRequest& out, const FieldValue& value) {
+  if (value.integer == 0) return fault(value.name, value.name + " must be at least 1, or -1 for no limit");
+  if (value.integer > 0) member(out) = value.small();
+  return std::nullopt;
+}
+constexpr auto max_tokens_of = [](ParsedRequest& out) -> std::optional<int>& { return out.chat.max_tokens; };
+constexpr auto max_completion_of = [](ParsedRequest& out) -> std::optional<int>& { return out.max_completion_tokens; };
+
+Fault set_no_prompt_logprobs(ParsedRequest&, const FieldValue& value) { return fault(value.name, "log probabilities of the prompt cannot be given", "unsupported"); }
+
+constexpr Row<ParsedRequest> common[] = {
+    {{"strict", boolean, 0, 0, "what would be ignored is a 400"}, set_flag<&ParsedRequest::strict>},
+    {{"model", text, 0, 1024, "a name of /v1/models or an alias; the first model when absent"}, set_model},
+    {{"stream", boolean, 0, 0, "answer in server-sent events"}, set_flag<&ParsedRequest::stream>},
+    {{"stream_options", object, 0, 0, "include_usage, continuous_usage_stats", nullptr, stream_options_schema}, set_stream_options},
+    {{"timings", boolean, 0, 0, "false: no timings in the answer"}, set_flag<&ParsedRequest::timings>},
+    {{"timings_per_token", boolean, 0, 0, "timings so far in every chunk"}, set_flag<&ParsedRequest::timings_per_token>},
+    {{"n", integer, 1, 16, "answers to each prompt; the seed of the i-th is seed + i"}, set_n},
+    {{"max_tokens", integer, -1, int_max, "length of the answer; -1: up to the context"}, set_limit<max_tokens_of>},
+    {{"max_completion_tokens", integer, -1, int_max, "the same; wins"}, set_limit<max_completion_of>},
+    {{"prompt_logprobs", any, 0, 0, "cannot be given", nullptr, nullptr, true}, set_no_prompt_logprobs},
+};
+
+Fault set_salt(ParsedRequest& out, const FieldValue& value) { return out.chat.cache_salt = value.text, std::nullopt; }
+Fault set_priority(ParsedRequest& out, const FieldValue& value) { return out.chat.priority = value.small(), std::nullopt; }
+// All prompts of a model share one cache, found by their tokens: what a key asks for is always so.
+Fault set_cache_key(ParsedRequest&, const FieldValue&) { return std::nullopt; }
+
+void set_deadline(ParsedRequest& out, double seconds) {
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  out.chat.deadline = std::min(out.chat.deadline.value_or(deadline), deadline);
+}
+Fault set_timeout(ParsedRequest& out, const FieldValue& value) { return set_deadline(out, value.number), std::nullopt; }
+Fault set_predict_ms(ParsedRequest& out, const FieldValue& value) {
+  if (value.integer > 0) set_deadline(out, static_cast<double>(value.integer) / 1e3);
+  return std::nullopt;
+}
+
+constexpr double max_timeout_s = 86400;
+
+constexpr Row<ParsedRequest> serving[] = {
+    {{"cache_prompt", boolean, 0, 0, "false: the prompt is computed anew"}, set_chat_flag<&ChatRequest::use_cache>},
+    {{"prompt_cache_key", text, 0, 1024, "prompts share one cache with or without it"}, set_cache_key},
+    {{"session_id", text, 0, 1024, "the same"}, set_cache_key},
+    {{"cache_salt", text, 0, 1024, "cached state is shared only under the same salt"}, set_salt},
+    {{"explain_cache", boolean, 0, 0, "the answer says where the prompt left the cache"}, set_chat_flag<&ChatRequest::explain_cache>},
+    {{"return_progress", boolean, 0, 0, "chunks with the progress of the prompt"}, set_chat_flag<&ChatRequest::report_progress>},
+    {{"priority", integer, -1000000, 1000000, "higher goes first"}, set_priority},
+    {{"timeout_s", number, 0.001, max_timeout_s, "the whole answer must end in time, counted from its arrival"}, set_timeout},
+    {{"t_max_predict_ms", integer, -1, max_timeout_s * 1e3, "the same in milliseconds; 0 or -1: no limit"}, set_predict_ms},
+};
+
+Fault set_parallel(ParsedRequest& out, const FieldValue& value) { return out.chat.tool_choice.parallel = value.flag, std::nullopt; }
+Fault set_top_logprobs(ParsedRequest& out, const FieldValue& value) { return out.top_logprobs = value.small(), std::nullopt; }
+Fault set_generation_prompt(ParsedRequest& out, const FieldValue& value) { return out.add_generation_prompt = value.flag, std::nullopt; }
+
+constexpr Row<ParsedRequest> chat[] = {
+    {{"messages", array, 1, no_limit, "the conversation", nullptr, messages_schema}, set_messages},
+    {{"logprobs", boolean, 0, 0, "log probability of each token"}, set_flag<&ParsedRequest::logprobs>},
+    {{"top_logprobs", integer, 0, 20, "and of the n best"}, set_top_logprobs},
+    {{"tools", array, 0, 1024, "functions that may be called", nullptr, tools_schema}, set_tools},
+    {{"tool_choice", any, 0, 0, "none, auto, required or a function", nullptr, tool_choice_schema}, set_tool_choice},
+    {{"parallel_tool_calls", boolean, 0, 0, "more than one call in an answer"}, set_parallel},
+    {{"continue_final_message", boolean, 0, 0, "the last message is the beginning of the answer"}, set_chat_flag<&ChatRequest::continue_final_message>},
+    {{"add_generation_prompt", boolean, 0, 0, "false only with continue_final_message"}, set_generation_prompt},
+    {{"echo", boolean, 0, 0, "repeats the message that is continued"}, set_flag<&ParsedRequest::echo>},
+};
+
+Fault set_completion_logprobs(ParsedRequest& out, const FieldValue& value) {
   out.logprobs = true;
   out.top_logprobs = value.small();
   return std::nullopt;
 }
-
-Fault set_stop(ParsedRequest& out, const Value& value) {
-  if (std::any_of(value.list.begin(), value.list.end(), [](const auto& text) { return text.empty(); })) return fault("stop", "stop strings must not be empty");
-  out.chat.stop = value.list;
+Fault set_best_of(ParsedRequest& out, const FieldValue& value) { return out.best_of = value.small(), std::nullopt; }
+Fault set_suffix(ParsedRequest& out, const FieldValue& value) {
+  if (!value.text.empty()) out.chat.suffix = value.text;
   return std::nullopt;
 }
 
-Fault set_stream_options(ParsedRequest& out, const Value& value) {
-  for (const auto [key, option] : simdjson::dom::object(value.json)) {
-    const std::string name = "stream_options." + std::string(key);
-    if (key != "include_usage") {
-      out.ignored.push_back(name);
-    } else if (!option.is_null() && option.get(out.include_usage) != simdjson::SUCCESS) {
-      return fault(name, name + " must be true or false, not " + kind_name(option), "invalid_type");
-    }
-  }
-  return std::nullopt;
-}
-
-Fault set_kwargs(ParsedRequest& out, const Value& value) {  // a top-level field of the same name wins
-  Json merged = copy(value.json);
-  merged.update(out.kwargs);
-  out.kwargs = std::move(merged);
-  return std::nullopt;
-}
-
-Fault set_enable_thinking(ParsedRequest& out, const Value& value) { return out.kwargs["enable_thinking"] = value.flag, std::nullopt; }
-
-Fault set_reasoning_effort(ParsedRequest& out, const Value& value) {
-  static const std::unordered_set<std::string_view> levels = {"none", "minimal", "low", "medium", "high", "xhigh"};
-  if (!levels.contains(value.text)) return fault("reasoning_effort", "reasoning_effort must be none, minimal, low, medium, high or xhigh");
-  if (value.text == "none") {
-    if (!out.kwargs.contains("enable_thinking")) out.kwargs["enable_thinking"] = false;
-  } else {
-    out.kwargs["reasoning_effort"] = value.text;
-  }
-  return std::nullopt;
-}
-
-Fault refuse_format(ParsedRequest&, const Value& value) {
-  if (find_string(value.json, "type") == "text") return std::nullopt;
-  return fault("response_format", "response_format other than {\"type\":\"text\"} cannot be enforced yet", "unsupported");
-}
-
-Fault refuse_echo(ParsedRequest&, const Value& value) {
-  return value.flag ? fault("echo", "echo cannot be honoured", "unsupported") : std::nullopt;
-}
-
-Fault refuse_suffix(ParsedRequest&, const Value& value) {
-  return value.text.empty() ? std::nullopt : fault("suffix", "suffix cannot be honoured", "unsupported");
-}
-
-// In the order in which fields are looked at.
-constexpr Field fields[] = {
-    {"strict", Dialect::both, Kind::boolean, 0, 0, set_flag<&ParsedRequest::strict>},
-    {"model", Dialect::both, Kind::text, 0, 0, set_model},
-    {"messages", Dialect::chat, Kind::array, 1, no_limit, set_messages},
-    {"prompt", Dialect::completions, Kind::any, 0, 0, set_prompt},
-    {"stream", Dialect::both, Kind::boolean, 0, 0, set_flag<&ParsedRequest::stream>},
-    {"stream_options", Dialect::both, Kind::object, 0, 0, set_stream_options},
-    {"timings", Dialect::both, Kind::boolean, 0, 0, set_flag<&ParsedRequest::timings>},
-    {"n", Dialect::both, Kind::integer, 1, 1, only_one},
-    {"best_of", Dialect::completions, Kind::integer, 1, 1, only_one},
-    {"max_tokens", Dialect::both, Kind::integer, 1, int_max, set_max_tokens},
-    {"max_completion_tokens", Dialect::both, Kind::integer, 1, int_max, set_max_completion},
-    {"temperature", Dialect::both, Kind::number, 0, 100, set_real<&ChatRequest::temperature>},
-    {"top_p", Dialect::both, Kind::number, 0, 1, set_real<&ChatRequest::top_p>},
-    {"min_p", Dialect::both, Kind::number, 0, 1, set_real<&ChatRequest::min_p>},
-    {"top_k", Dialect::both, Kind::integer, -1, int_max, set_top_k},
-    {"repeat_penalty", Dialect::both, Kind::number, 0.01, 100, set_real<&ChatRequest::repetition_penalty>},
-    {"repetition_penalty", Dialect::both, Kind::number, 0.01, 100, set_real<&ChatRequest::repetition_penalty>},
-    {"presence_penalty", Dialect::both, Kind::number, -2, 2, set_real<&ChatRequest::presence_penalty>},
-    {"frequency_penalty", Dialect::both, Kind::number, -2, 2, set_real<&ChatRequest::frequency_penalty>},
-    {"seed", Dialect::both, Kind::integer, -1, no_limit, set_seed},
-    {"stop", Dialect::both, Kind::text_list, 0, 16, set_stop},
-    {"ignore_eos", Dialect::both, Kind::boolean, 0, 0, set_ignore_eos},
-    {"logprobs", Dialect::chat, Kind::boolean, 0, 0, set_flag<&ParsedRequest::logprobs>},
-    {"top_logprobs", Dialect::chat, Kind::integer, 0, 20, set_top_logprobs},
-    {"logprobs", Dialect::completions, Kind::integer, 0, 20, set_completion_logprobs},
-    {"enable_thinking", Dialect::chat, Kind::boolean, 0, 0, set_enable_thinking},
-    {"reasoning_effort", Dialect::chat, Kind::text, 0, 0, set_reasoning_effort},
-    {"chat_template_kwargs", Dialect::chat, Kind::object, 0, 0, set_kwargs},
-    {"tools", Dialect::chat, Kind::array, 0, no_limit, set_tools},
-    {"tool_choice", Dialect::chat, Kind::any, 0, 0, set_tool_choice},
-    {"response_format", Dialect::chat, Kind::object, 0, 0, refuse_format},
-    {"echo", Dialect::completions, Kind::boolean, 0, 0, refuse_echo},
-    {"suffix", Dialect::completions, Kind::text, 0, 0, refuse_suffix},
+constexpr Row<ParsedRequest> completion[] = {
+    {{"prompt", any, 0, 0, "one or several texts or lists of token ids", nullptr, prompt_schema}, set_prompt},
+    {{"suffix", text, 0, no_limit, "what comes after the answer"}, set_suffix},
+    {{"echo", boolean, 0, 0, "the answer begins with the prompt"}, set_flag<&ParsedRequest::echo>},
+    {{"logprobs", integer, 0, 20, "log probability of each token and of the n best"}, set_completion_logprobs},
+    {{"best_of", integer, 1, 16, "must equal n: no more are made than are answered"}, set_best_of},
 };
 
-// They promise nothing about the text: listed as ignored, never refused.
-constexpr std::string_view tolerated[] = {"user", "metadata", "store", "service_tier", "safety_identifier"};
-
-bool applies(const Field& field, Dialect dialect) { return (static_cast<int>(field.dialect) & static_cast<int>(dialect)) != 0; }
-
-std::string expectation(const Field& field) {
-  const auto range = [&](const char* what) {
-    if (field.low == field.high) return fmt::format("{}", field.low);
-    if (field.high >= int_max) return fmt::format("{} of at least {}", what, field.low);
-    return fmt::format("{} from {} to {}", what, field.low, field.high);
-  };
-  switch (field.kind) {
-    case Kind::boolean: return "true or false";
-    case Kind::integer: return range("an integer");
-    case Kind::number: return range("a number");
-    case Kind::text: return "a string";
-    case Kind::text_list: return fmt::format("a string or a list of at most {} strings", field.high);
-    case Kind::object: return "an object";
-    case Kind::array: return field.low > 0 ? "a non-empty list" : "a list";
-    default: return "given";
+Fault settle_tools(ParsedRequest& out) {
+  ToolChoice& choice = out.chat.tool_choice;
+  Json tools = out.chat.tools_json.empty() ? Json::array() : Json::parse(out.chat.tools_json, nullptr, false);
+  const auto is_there = [&](const std::string& name) { return std::any_of(tools.begin(), tools.end(), [&](const Json& tool) { return tool["function"]["name"] == name; }); };
+  for (const std::string& name : out.allowed_tools.value_or(std::vector<std::string>())) {
+    if (!is_there(name)) return fault("tool_choice", "tool_choice allows a function that is not in tools");
   }
-}
-
-bool beyond_int64(JsonView json) { return json.type() == simdjson::dom::element_type::UINT64; }
-
-bool read_integer(JsonView json, int64_t& out) {
-  double number = 0;
-  if (json.get(out) == simdjson::SUCCESS) return true;
-  if (json.type() != simdjson::dom::element_type::DOUBLE || json.get(number) != simdjson::SUCCESS || number != std::floor(number) || std::fabs(number) > 9e15) return false;
-  out = static_cast<int64_t>(number);
-  return true;
-}
-
-bool read_texts(JsonView json, std::vector<std::string>& out) {
-  std::string_view text;
-  if (json.get(text) == simdjson::SUCCESS) return out.emplace_back(text), true;
-  if (!json.is_array()) return false;
-  for (const JsonView item : simdjson::dom::array(json)) {
-    if (item.get(text) != simdjson::SUCCESS) return false;
-    out.emplace_back(text);
-  }
-  return true;
-}
-
-// Whether `json` is of the row's kind; fills `value`.
-bool read_kind(const Field& field, JsonView json, Value& value) {
-  std::string_view text;
-  value.json = json;
-  switch (field.kind) {
-    case Kind::boolean: return json.get(value.flag) == simdjson::SUCCESS;
-    case Kind::integer: return beyond_int64(json) || read_integer(json, value.integer);
-    case Kind::number: return json.is_number() && json.get(value.number) == simdjson::SUCCESS;
-    case Kind::text: return json.get(text) == simdjson::SUCCESS && (value.text = text, true);
-    case Kind::text_list: return read_texts(json, value.list);
-    case Kind::object: return json.is_object();
-    case Kind::array: return json.is_array();
-    default: return true;
-  }
-}
-
-bool in_range(const Field& field, const Value& value) {
-  const auto inside = [&](double number) { return number >= field.low && number <= field.high; };
-  switch (field.kind) {
-    case Kind::integer: return !beyond_int64(value.json) && inside(static_cast<double>(value.integer));
-    case Kind::number: return inside(value.number);
-    case Kind::text_list: return inside(static_cast<double>(value.list.size()));
-    case Kind::array: return inside(static_cast<double>(simdjson::dom::array(value.json).size()));
-    default: return true;
-  }
-}
-
-Fault read_field(const Field& field, JsonView json, ParsedRequest& out) {
-  Value value;
-  if (!read_kind(field, json, value)) return fault(field.name, fmt::format("{} must be {}, not {}", field.name, expectation(field), kind_name(json)), "invalid_type");
-  if (!in_range(field, value)) return fault(field.name, fmt::format("{} must be {}", field.name, expectation(field)));
-  return field.store(out, value);
-}
-
-// Any object, at any depth, that has a key twice. Depth is bounded by the parser.
-Fault find_duplicate(JsonView value) {
-  if (value.is_array()) {
-    for (const JsonView item : simdjson::dom::array(value)) {
-      if (auto found = find_duplicate(item)) return found;
+  if (out.allowed_tools) {
+    Json kept = Json::array();
+    for (const Json& tool : tools) {
+      if (std::find(out.allowed_tools->begin(), out.allowed_tools->end(), tool["function"]["name"]) != out.allowed_tools->end()) kept.push_back(tool);
     }
-  } else if (value.is_object()) {
-    std::unordered_set<std::string_view> seen;
-    for (const auto [key, item] : simdjson::dom::object(value)) {
-      if (!seen.insert(key).second) return fault(header_safe(key, 64), "the request body has a key twice in one object", "duplicate_key");
-      if (auto found = find_duplicate(item)) return found;
-    }
+    tools = std::move(kept);
+    out.chat.tools_json = tools.empty() ? "" : text_of(tools);
+  }
+  if (choice.kind == ToolChoice::Kind::required && tools.empty()) return fault("tool_choice", "tool_choice required needs tools");
+  if (choice.kind == ToolChoice::Kind::named && !is_there(choice.name)) return fault("tool_choice", "tool_choice names a function that is not in tools");
+  if (choice.kind == ToolChoice::Kind::none) out.chat.tools_json.clear();
+  const bool forced = choice.kind == ToolChoice::Kind::required || choice.kind == ToolChoice::Kind::named;
+  if (forced) out.chat.constraint = {};  // it binds text, and a forced call leaves none
+  return std::nullopt;
+}
+
+Fault settle_continuation(ParsedRequest& out) {
+  const bool continues = out.chat.continue_final_message;
+  if (continues && out.add_generation_prompt.value_or(false)) return fault("add_generation_prompt", "add_generation_prompt and continue_final_message exclude each other");
+  if (!continues && !out.add_generation_prompt.value_or(true)) return fault("add_generation_prompt", "add_generation_prompt false needs continue_final_message");
+  if (!continues) return out.echo ? (out.ignored.push_back("echo"), std::nullopt) : std::nullopt;
+  const Json messages = Json::parse(out.chat.messages_json, nullptr, false);
+  const bool text = !messages.empty() && messages.back()["role"] == "assistant" && messages.back().contains("content") && messages.back()["content"].is_string();
+  return text ? std::nullopt : fault("continue_final_message", "continue_final_message needs a last message of the assistant with text");
+}
+
+Fault settle_completion(ParsedRequest& out) {
+  if (out.prompts.empty()) return fault("prompt", "prompt is required", "missing_field");
+  if (out.best_of && *out.best_of != out.n) return fault("best_of", "best_of must equal n: no more answers are made than are given", "unsupported");
+  if (out.echo && out.logprobs) return fault("echo", "echo with logprobs: log probabilities of the prompt cannot be given", "unsupported");
+  if (out.chat.suffix && std::any_of(out.prompts.begin(), out.prompts.end(), [](const Prompt& prompt) { return !prompt.ids.empty(); })) {
+    return fault("suffix", "suffix needs a prompt of text");
   }
   return std::nullopt;
 }
 
-Fault settle(Dialect dialect, ParsedRequest& out, JsonView root) {
-  if (dialect == Dialect::chat && out.chat.messages_json.empty()) return fault("messages", "messages is required", "missing_field");
-  if (dialect == Dialect::completions && !out.chat.prompt && out.chat.prompt_ids.empty()) return fault("prompt", "prompt is required", "missing_field");
+Fault settle(Dialect dialect, ParsedRequest& out) {
   if (out.max_completion_tokens) out.chat.max_tokens = out.max_completion_tokens;
   if (out.top_logprobs && !out.logprobs) return fault("top_logprobs", "top_logprobs needs logprobs: true");
   if (out.logprobs) out.chat.top_logprobs = out.top_logprobs.value_or(0);
-  if (out.tools_off) out.chat.tools_json.clear();
-  if (!out.kwargs.empty()) out.chat.template_kwargs_json = out.kwargs.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (!out.stream && find(root, "stream_options")) out.ignored.push_back("stream_options");
-  return std::nullopt;
-}
-
-// What no row of the table reads.
-void list_unknown(Dialect dialect, JsonView root, ParsedRequest& out) {
-  for (const auto [key, value] : simdjson::dom::object(root)) {
-    const auto known = [&, name = key](const Field& field) { return applies(field, dialect) && name == field.name; };
-    if (!value.is_null() && std::none_of(std::begin(fields), std::end(fields), known)) out.ignored.emplace_back(key);
-  }
+  if (dialect == Dialect::completions) return settle_completion(out);
+  if (out.chat.messages_json.empty()) return fault("messages", "messages is required", "missing_field");
+  return settle_chat(out);
 }
 
 }  // namespace
 
-Fault fault(std::string param, std::string message, std::string code) {
-  ApiError error;
-  error.message = std::move(message);
-  error.param = std::move(param);
-  error.code = std::move(code);
-  return error;
+Rows openai_rows() { return common; }
+Rows serving_rows() { return serving; }
+Rows chat_rows() { return chat; }
+Rows completion_rows() { return completion; }
+
+std::vector<Rows> tables_of(Dialect dialect) {
+  if (dialect == Dialect::completions) return {common, completion, sampling_rows(), format_rows(), serving};
+  return {common, chat, sampling_rows(), thinking_rows(), format_rows(), serving};
 }
 
-Json copy(JsonView value) { return Json::parse(simdjson::minify(value), nullptr, false); }
-
-const char* kind_name(JsonView value) {
-  if (value.is_null()) return "null";
-  if (value.is_bool()) return "true or false";
-  if (value.is_string()) return "a string";
-  if (value.is_array()) return "a list";
-  if (value.is_object()) return "an object";
-  return value.type() == simdjson::dom::element_type::DOUBLE ? "a fractional number" : "a number";
+Fault settle_chat(ParsedRequest& out) {
+  if (!out.kwargs.empty()) out.chat.template_kwargs_json = text_of(out.kwargs);
+  if (auto wrong = settle_tools(out)) return wrong;
+  return settle_continuation(out);
 }
 
-std::optional<ApiError> parse_request(Dialect dialect, std::string_view body, ParsedRequest& out) {
-  const auto document = JsonDocument::parse("the request body", body, std::max<size_t>(body.size(), 1024));
-  if (!document) return fault("", document.error().message, "invalid_json");
-  const JsonView root = document->root();
-  if (!root.is_object()) return fault("", std::string("the request body must be a JSON object, not ") + kind_name(root), "invalid_json");
-  if (auto twice = find_duplicate(root)) return twice;
-  for (const Field& field : fields) {
-    const auto value = applies(field, dialect) ? find(root, field.name) : std::nullopt;
-    if (!value) continue;
-    if (auto wrong = read_field(field, *value, out)) return wrong;
+Fault parse_request(Dialect dialect, std::string_view body, ParsedRequest& out) {
+  JsonDocument document;
+  if (auto wrong = parse_body(body, document)) return wrong;
+  FieldReader reader(document.root());
+  for (const Rows table : tables_of(dialect)) {
+    if (auto wrong = reader.read(table, out)) return wrong;
   }
-  list_unknown(dialect, root, out);
-  if (auto wrong = settle(dialect, out, root)) return wrong;
-  if (!out.strict) return std::nullopt;
-  for (const std::string& name : out.ignored) {
-    if (std::find(std::begin(tolerated), std::end(tolerated), name) != std::end(tolerated)) continue;
-    return fault(header_safe(name, 64), header_safe(name, 64) + " has no effect here, and strict is true", "ignored_field");
-  }
-  return std::nullopt;
+  reader.list_unknown(out.ignored);
+  return settle(dialect, out);
+}
+
+Fault settle_for(const ModelInfo& model, ParsedRequest& out) {
+  out.chat.model = model.name;
+  if (out.chat.suffix && !model.fills_in) return fault("suffix", "suffix cannot be honoured: this model has no tokens for filling in", "unsupported");
+  const auto knows = [&](const char* word) { return model.chat_template.find(word) != std::string::npos; };
+  const bool by_effort = out.kwargs.contains("reasoning_effort");
+  if (!out.thinks_by.empty() && (by_effort ? !knows("reasoning_effort") : !model.thinks && !knows("enable_thinking"))) out.ignored.push_back(out.thinks_by);
+  return out.strict ? refuse_ignored(out.ignored) : std::nullopt;
 }

@@ -1,8 +1,8 @@
 // messages: checks and normalises messages, tools and prompts, so that a template meets what it was written for.
+#include "wire/messages.h"
+
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
-#include "wire/fields.h"
 
 namespace {
 
@@ -73,25 +73,48 @@ Fault check_message(const std::string& at, Json& message) {
   return flatten_content(at, message);
 }
 
-// Ids of one prompt; false when the list holds anything else.
-bool read_ids(JsonView list, std::vector<TokenId>& ids) {
-  for (const JsonView item : simdjson::dom::array(list)) {
-    int64_t id = 0;
-    if (item.get(id) != simdjson::SUCCESS || id < 0 || id > INT32_MAX) return false;
-    ids.push_back(static_cast<TokenId>(id));
+// One prompt: a text or a list of ids.
+bool read_one_prompt(JsonView json, std::vector<Prompt>& prompts) {
+  std::string_view text;
+  if (json.get(text) == simdjson::SUCCESS) return prompts.push_back({std::string(text), {}}), true;
+  Prompt& prompt = prompts.emplace_back();
+  return json.is_array() && read_token_ids(json, prompt.ids) && !prompt.ids.empty();
+}
+
+bool is_named(const Json& tool, const char* member) {
+  return tool.contains(member) && tool[member].is_object() && tool[member].contains("name") && tool[member]["name"].is_string();
+}
+
+// {"type":"allowed_tools", …}: the mode and the names, in the shape of chat completions or of Responses.
+Fault read_allowed_tools(ParsedRequest& out, const std::string& at, const Json& choice) {
+  const Json& inner = choice.contains("allowed_tools") && choice["allowed_tools"].is_object() ? choice["allowed_tools"] : choice;
+  const std::string mode = inner.contains("mode") && inner["mode"].is_string() ? inner["mode"] : "";
+  if (mode != "auto" && mode != "required") return fault(at + ".mode", at + ".mode must be auto or required");
+  if (!inner.contains("tools") || !inner["tools"].is_array()) return fault(at + ".tools", at + ".tools must be a list", "invalid_type");
+  std::vector<std::string> names;
+  for (const Json& tool : inner["tools"]) {
+    if (is_named(tool, "function")) {
+      names.push_back(tool["function"]["name"]);
+    } else if (tool.is_object() && tool.contains("name") && tool["name"].is_string()) {
+      names.push_back(tool["name"]);
+    } else {
+      return fault(at + ".tools", at + ".tools must name functions", "invalid_type");
+    }
   }
-  return !ids.empty();
+  out.allowed_tools = std::move(names);
+  out.chat.tool_choice.kind = mode == "required" ? ToolChoice::Kind::required : ToolChoice::Kind::automatic;
+  return std::nullopt;
 }
 
 }  // namespace
 
-Fault read_messages(ParsedRequest& out, JsonView messages) {
-  Json given = copy(messages), others = Json::array();
+Fault normalise_messages(ParsedRequest& out, const std::string& name, Json given) {
+  Json others = Json::array();
   std::string system;
   bool has_system = false;
   for (size_t i = 0; i < given.size(); ++i) {
     Json& message = given[i];
-    if (auto wrong = check_message(fmt::format("messages[{}]", i), message)) return wrong;
+    if (auto wrong = check_message(fmt::format("{}[{}]", name, i), message)) return wrong;
     if (message["role"] != "system" && message["role"] != "developer") {
       others.push_back(std::move(message));
       continue;
@@ -101,53 +124,87 @@ Fault read_messages(ParsedRequest& out, JsonView messages) {
     has_system = true;
   }
   if (has_system) others.insert(others.begin(), Json{{"role", "system"}, {"content", system}});
-  out.chat.messages_json = others.dump(-1, ' ', false, Json::error_handler_t::replace);
+  out.chat.messages_json = text_of(others);
   return std::nullopt;
 }
 
-Fault read_tools(ParsedRequest& out, JsonView tools) {
-  Json kept = Json::array(), given = copy(tools);
+Fault normalise_tools(ParsedRequest& out, const std::string& name, const Json& given) {
+  Json kept = Json::array();
   for (size_t i = 0; i < given.size(); ++i) {
     const Json& tool = given[i];
-    const std::string at = fmt::format("tools[{}]", i);
+    const std::string at = fmt::format("{}[{}]", name, i);
     if (!tool.is_object() || !tool.contains("type") || !tool["type"].is_string()) return fault(at + ".type", at + " must be an object with a type", "invalid_type");
     const std::string type = tool["type"];
     if (type != "function") {
       out.ignored.push_back(at + ".type=" + type);
       continue;
     }
-    const bool named = tool.contains("function") && tool["function"].is_object() && tool["function"].contains("name") && tool["function"]["name"].is_string();
-    if (!named) return fault(at + ".function", at + ".function must be an object with a name", "invalid_type");
+    if (!is_named(tool, "function")) return fault(at + ".function", at + ".function must be an object with a name", "invalid_type");
     kept.push_back(tool);
   }
-  if (!kept.empty()) out.chat.tools_json = kept.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!kept.empty()) out.chat.tools_json = text_of(kept);
   return std::nullopt;
 }
 
-Fault read_tool_choice(ParsedRequest& out, JsonView choice) {
+Fault set_messages(ParsedRequest& out, const FieldValue& value) { return normalise_messages(out, value.name, copy(value.json)); }
+Fault set_tools(ParsedRequest& out, const FieldValue& value) { return normalise_tools(out, value.name, copy(value.json)); }
+
+Fault set_tool_choice(ParsedRequest& out, const FieldValue& value) {
+  ToolChoice& choice = out.chat.tool_choice;
   std::string_view text;
-  if (choice.get(text) == simdjson::SUCCESS) {
-    if (text == "auto") return std::nullopt;
-    if (text == "none") return out.tools_off = true, std::nullopt;
-    if (text == "required") return fault("tool_choice", "tool_choice required cannot be enforced yet", "unsupported");
-    return fault("tool_choice", "tool_choice must be none, auto, required or a function");
+  if (value.json.get(text) == simdjson::SUCCESS) {
+    if (text != "auto" && text != "none" && text != "required") return fault(value.name, value.name + " must be none, auto, required or a function");
+    choice.kind = text == "auto" ? ToolChoice::Kind::automatic : text == "none" ? ToolChoice::Kind::none : ToolChoice::Kind::required;
+    return std::nullopt;
   }
-  if (choice.is_object()) return fault("tool_choice", "a named tool_choice cannot be enforced yet", "unsupported");
-  return fault("tool_choice", std::string("tool_choice must be a string or an object, not ") + kind_name(choice), "invalid_type");
+  if (!value.json.is_object()) return wrong_type(value.name, "a string or an object", value.json);
+  const Json given = copy(value.json);
+  const std::string type = given.contains("type") && given["type"].is_string() ? given["type"] : "";
+  if (type == "allowed_tools") return read_allowed_tools(out, value.name, given);
+  const bool inside = is_named(given, "function"), beside = given.contains("name") && given["name"].is_string();
+  if (type != "function" || (!inside && !beside)) return fault(value.name, value.name + " must name a function");
+  choice.kind = ToolChoice::Kind::named;
+  choice.name = inside ? given["function"]["name"] : given["name"];
+  return std::nullopt;
 }
 
-Fault read_prompt(ParsedRequest& out, JsonView prompt) {
-  std::string_view text;
-  if (prompt.get(text) == simdjson::SUCCESS) return out.chat.prompt = std::string(text), std::nullopt;
-  const auto wrong = fault("prompt", std::string("prompt must be a string or a list of token ids, not ") + kind_name(prompt), "invalid_type");
-  if (!prompt.is_array()) return wrong;
-  const simdjson::dom::array list(prompt);
-  if (list.size() == 0) return fault("prompt", "prompt must not be an empty list");
-  const JsonView first = list.at(0);
-  if (first.is_string() || first.is_array()) {
-    if (list.size() > 1) return fault("prompt", "prompt must be one prompt: a list of several cannot be answered", "unsupported");
-    return read_prompt(out, first);
+Fault set_prompt(ParsedRequest& out, const FieldValue& value) {
+  constexpr size_t max_prompts = 64;
+  const JsonView json = value.json;
+  if (!json.is_string() && !json.is_array()) return wrong_type(value.name, "a string, a list of token ids, or a list of such", json);
+  const bool several = json.is_array() && simdjson::dom::array(json).size() > 0 && !simdjson::dom::array(json).at(0).is_number();
+  if (!several) {
+    if (read_one_prompt(json, out.prompts)) return std::nullopt;
+    return fault(value.name, value.name + " must be a string, a list of token ids, or a list of such", "invalid_type");
   }
-  if (!read_ids(prompt, out.chat.prompt_ids)) return fault("prompt", "prompt must be a string or a list of token ids", "invalid_type");
+  if (simdjson::dom::array(json).size() > max_prompts) return fault(value.name, fmt::format("{} must hold at most {} prompts", value.name, max_prompts));
+  for (const JsonView item : simdjson::dom::array(json)) {
+    if (!read_one_prompt(item, out.prompts)) return fault(value.name, value.name + " must be a string, a list of token ids, or a list of such", "invalid_type");
+  }
   return std::nullopt;
+}
+
+Json messages_schema() {
+  const Json part = {{"type", "object"}, {"properties", {{"type", {{"enum", {"text"}}}}, {"text", {{"type", "string"}}}}}, {"required", {"type", "text"}}};
+  const Json content = {{"anyOf", Json::array({Json{{"type", {"string", "null"}}}, Json{{"type", "array"}, {"items", part}}})}};
+  Json message = {{"type", "object"}, {"properties", {{"role", {{"enum", Json(std::vector<std::string>(std::begin(roles), std::end(roles)))}}}, {"content", content}}}, {"required", {"role"}}};
+  return {{"type", "array"}, {"minItems", 1}, {"items", std::move(message)}};
+}
+
+Json tools_schema() {
+  const Json function = {{"type", "object"},
+                         {"properties", {{"name", {{"type", "string"}}}, {"description", {{"type", "string"}}}, {"parameters", {{"type", "object"}}}, {"strict", {{"type", {"boolean", "null"}}}}}},
+                         {"required", {"name"}}};
+  const Json tool = {{"type", "object"}, {"properties", {{"type", {{"type", "string"}}}, {"function", function}}}, {"required", {"type"}}};
+  return {{"type", "array"}, {"items", tool}};
+}
+
+Json tool_choice_schema() {
+  const Json named = {{"type", "object"}, {"properties", {{"type", {{"enum", {"function", "allowed_tools"}}}}}}, {"required", {"type"}}};
+  return {{"anyOf", Json::array({Json{{"enum", {"none", "auto", "required", nullptr}}}, named})}};
+}
+
+Json prompt_schema() {
+  const Json text = {{"type", "string"}}, ids = {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}, {"minItems", 1}};
+  return {{"anyOf", Json::array({text, ids, Json{{"type", "array"}, {"items", {{"anyOf", Json::array({text, ids})}}}, {"minItems", 1}, {"maxItems", 64}}})}};
 }

@@ -1,0 +1,42 @@
+// backend: the completer as every dialect sees it: names resolved, nothing thrown, failures described.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+#include "wire/exchange.h"
+#include "wire/table.h"
+
+class Backend {
+ public:
+  Backend(Completer& completer, const ServerOptions& options) : completer_(completer), options_(options) {}
+  // By name, NAME:latest, local/NAME, or an alias; "" is the first model.
+  std::optional<ModelInfo> resolve(const std::string& name) const;
+  ApiError unknown_model() const;                                        // lists what is there
+  ApiError describe(const Error& error, const ModelInfo& model) const;   // a prompt that is too long with both numbers
+  // Nothing that a completer throws may end the server.
+  Result<Finish> complete(const ChatRequest& request, const Sink& sink, const std::stop_token& stop) const;
+  template <class Work> auto guarded(const Work& work) const -> decltype(work(std::declval<Completer&>())) {
+    try {
+      return work(completer_);
+    } catch (const std::exception&) {
+      return Error{Code::internal, "cannot answer: an internal error"};
+    }
+  }
+  Completer& completer() const { return completer_; }
+  const ServerOptions& options() const { return options_; }
+
+ private:
+  Completer& completer_;
+  const ServerOptions& options_;
+};
+
+// X-Ignored-Fields with all names, or no header.
+Headers ignored_header(const std::vector<std::string>& ignored);
+// The same failure as other dialects word it; to_json is OpenAI's.
+Json anthropic_error(const ApiError& error);
+Json ollama_error(const ApiError& error);
+// The answer to a client who has left: nobody reads it, but the log has a status.
+ApiError client_left();
+std::string random_id(std::string_view prefix);   // 24 hexadecimal digits
+int64_t unix_seconds();
+std::string iso_time(int64_t unix_s);             // 2026-11-30T13:20:11Z
