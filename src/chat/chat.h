@@ -85,6 +85,7 @@ struct Delta {
   int tool_index = 0;                         // tool_call: which one, from 0
   std::string tool_id{}, tool_name{};         // set in the first delta of a call
   int prompt_done = 0, prompt_total = 0;      // progress of the prompt, cached tokens among the done ones
+  int answer_tokens = 0;                      // written so far, this delta's among them; 0: not counted
 };
 
 // Where a prompt left what was cached, and what that cost.

@@ -1,89 +1,12 @@
-// answer: chat and completion objects, usage, timings and log probabilities.
+// answer: chat and completion objects, their chunks, and the calls of tools in them.
 #include "wire/answer.h"
 
-#include <algorithm>
-#include <cmath>
-#include <fmt/format.h>
+#include "wire/answer_parts.h"
 
 namespace {
 
-const char* reason_name(Finish::Reason reason) {
-  switch (reason) {
-    case Finish::Reason::length: return "length";
-    case Finish::Reason::tool_call: return "tool_calls";
-    default: return "stop";
-  }
-}
-
-Json usage(const Finish& finish) {
-  return {{"prompt_tokens", finish.prompt_tokens},
-          {"completion_tokens", finish.completion_tokens},
-          {"total_tokens", finish.prompt_tokens + finish.completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", finish.cached_tokens}}}};
-}
-
-// One phase's figures under llama.cpp's names.
-void add_phase(Json& out, const std::string& phase, int tokens, double seconds) {
-  out[phase + "_n"] = tokens;
-  out[phase + "_ms"] = seconds * 1e3;
-  out[phase + "_per_token_ms"] = tokens > 0 ? seconds * 1e3 / tokens : 0.0;
-  out[phase + "_per_second"] = seconds > 0 ? tokens / seconds : 0.0;
-}
-
-Json timings(const Finish& finish) {
-  Json out = {{"cache_n", finish.cached_tokens}};
-  add_phase(out, "prompt", finish.prompt_tokens - finish.cached_tokens, finish.prefill_s);
-  add_phase(out, "predicted", finish.completion_tokens, finish.decode_s);
-  return out;
-}
-
-double finite(float logprob) { return std::isfinite(logprob) ? static_cast<double>(logprob) : -9999.0; }
-
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
-// Whether the bytes are whole UTF-8 characters (a token may hold part of one).
-bool is_utf8(const std::string& bytes) { return simdjson::validate_utf8(bytes.data(), bytes.size()); }
-
-Json byte_list(const std::string& bytes) {
-  Json out = Json::array();
-  for (const char byte : bytes) out.push_back(static_cast<unsigned char>(byte));
-  return out;
-}
-
-Json chat_entry(const std::string& bytes, float logprob) { return {{"token", bytes}, {"logprob", finite(logprob)}, {"bytes", byte_list(bytes)}}; }
-
-Json chat_logprobs(const std::vector<TokenLogprob>& tokens) {
-  Json content = Json::array();
-  for (const TokenLogprob& token : tokens) {
-    Json entry = chat_entry(token.bytes, token.logprob), top = Json::array();
-    for (const auto& [bytes, logprob] : token.top) top.push_back(chat_entry(bytes, logprob));
-    entry["top_logprobs"] = std::move(top);
-    content.push_back(std::move(entry));
-  }
-  return {{"content", std::move(content)}};
-}
-
-// A token's text as the completions dialect writes it: partial characters as bytes:\xe2\x82.
-std::string token_text(const std::string& bytes) {
-  if (is_utf8(bytes)) return bytes;
-  std::string out = "bytes:";
-  for (const char byte : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-  return out;
-}
-
-Json completion_logprobs(const std::vector<TokenLogprob>& tokens, int64_t& offset) {
-  Json texts = Json::array(), logprobs = Json::array(), tops = Json::array(), offsets = Json::array();
-  for (const TokenLogprob& token : tokens) {
-    Json top = Json::object();
-    for (const auto& [bytes, logprob] : token.top) top[token_text(bytes)] = finite(logprob);
-    texts.push_back(token_text(token.bytes));
-    logprobs.push_back(finite(token.logprob));
-    tops.push_back(std::move(top));
-    offsets.push_back(offset);
-    offset += std::count_if(token.bytes.begin(), token.bytes.end(), [](char byte) { return !is_continuation(byte); });
-  }
-  return {{"tokens", texts}, {"token_logprobs", logprobs}, {"top_logprobs", tops}, {"text_offset", offsets}};
-}
+using Clock = std::chrono::steady_clock;
+using Kind = Delta::Kind;
 
 // Appends every list of `more` to the list of the same name.
 void append(Json& logprobs, const Json& more) {
@@ -94,11 +17,28 @@ void append(Json& logprobs, const Json& more) {
   for (auto& [name, list] : more.items()) logprobs[name].insert(logprobs[name].end(), list.begin(), list.end());
 }
 
+double seconds_between(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double>(to - from).count(); }
+
 }  // namespace
 
-Answer::Answer(Dialect dialect, const ParsedRequest& request)
-    : dialect_(dialect), request_(request), id_(random_id(dialect == Dialect::chat ? "chatcmpl-" : "cmpl-")), created_(unix_seconds()) {
-  if (request.logprobs) logprobs_ = logprobs_of({});
+Json ToolCalls::delta(const Delta& delta) {
+  const auto [call, is_new] = calls_.try_emplace(delta.tool_index);
+  if (is_new) call->second = {delta.tool_id.empty() ? random_id("call_") : delta.tool_id, delta.tool_name, ""};
+  call->second.arguments += delta.text;
+  if (!is_new) return {{"index", delta.tool_index}, {"function", {{"arguments", delta.text}}}};
+  return {{"index", delta.tool_index}, {"id", call->second.id}, {"type", "function"}, {"function", {{"name", call->second.name}, {"arguments", delta.text}}}};
+}
+
+Json ToolCalls::whole() const {
+  Json out = Json::array();
+  for (const auto& [index, call] : calls_) out.push_back({{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  return out;
+}
+
+Answer::Answer(Dialect dialect, const ParsedRequest& request, const ServerOptions& options, std::vector<std::string> prefixes)
+    : dialect_(dialect), request_(request), reasoning_field_(options.reasoning_field), id_(random_id(dialect == Dialect::chat ? "chatcmpl-" : "cmpl-")), created_(unix_seconds()),
+      started_(Clock::now()), prefixes_(std::move(prefixes)), choices_(prefixes_.size()) {
+  for (Choice& choice : choices_) choice.logprobs = logprobs_of(choice, {});
 }
 
 Json Answer::envelope(const char* object) const { return {{"id", id_}, {"object", object}, {"created", created_}, {"model", request_.chat.model}}; }
@@ -110,62 +50,156 @@ Json Answer::chunk(Json choice) const {
   return out;
 }
 
-Json Answer::logprobs_of(const std::vector<TokenLogprob>& tokens) {
-  if (!request_.logprobs) return nullptr;
-  return dialect_ == Dialect::chat ? chat_logprobs(tokens) : completion_logprobs(tokens, logprob_offset_);
-}
-
-Json Answer::first_chunk() const {
-  return chunk({{"index", 0}, {"delta", {{"role", "assistant"}, {"content", ""}}}, {"logprobs", nullptr}, {"finish_reason", nullptr}});
-}
-
-Json Answer::delta_chunk(const Delta& delta) {
-  Json logprobs = delta.logprobs.empty() ? Json() : logprobs_of(delta.logprobs);
-  if (dialect_ == Dialect::completions) return chunk({{"index", 0}, {"text", delta.text}, {"logprobs", logprobs}, {"finish_reason", nullptr}});
-  const char* field = delta.kind == Delta::Kind::reasoning ? "reasoning_content" : "content";
-  return chunk({{"index", 0}, {"delta", {{field, delta.text}}}, {"logprobs", logprobs}, {"finish_reason", nullptr}});
-}
-
-Json Answer::finish_chunk(const Finish& finish) const {
-  Json choice = {{"index", 0}};
+// `members` are of the delta, or of the choice itself in the completions dialect.
+Json Answer::chunk_object(size_t choice, Json members, const Json& logprobs) const {
+  Json out = {{"index", choice}};
   if (dialect_ == Dialect::chat) {
-    choice["delta"] = Json::object();
+    out["delta"] = std::move(members);
   } else {
-    choice["text"] = "";
+    out.update(members);
   }
-  choice["logprobs"] = nullptr;
-  choice["finish_reason"] = reason_name(finish.reason);
-  Json out = chunk(std::move(choice));
-  if (request_.timings && !request_.include_usage) out["timings"] = timings(finish);
+  out["logprobs"] = logprobs;
+  out["finish_reason"] = nullptr;
+  return chunk(std::move(out));
+}
+
+Json Answer::reasoning_members(const std::string& text) const {
+  if (reasoning_field_ == "both") return {{"reasoning_content", text}, {"reasoning", text}};
+  return {{reasoning_field_ == "reasoning" ? "reasoning" : "reasoning_content", text}};
+}
+
+Json Answer::logprobs_of(Choice& choice, const std::vector<TokenLogprob>& tokens) const {
+  if (!request_.logprobs) return nullptr;
+  return dialect_ == Dialect::chat ? chat_logprobs(tokens) : completion_logprobs(tokens, choice.logprob_offset);
+}
+
+void Answer::count(Choice& choice, const Delta& delta) const {
+  if (delta.kind == Kind::progress) {
+    choice.prompt_tokens = delta.prompt_total;
+    if (choice.cached_tokens < 0) choice.cached_tokens = delta.prompt_done;
+    return;
+  }
+  if (!choice.first_token) choice.first_token = Clock::now();
+  choice.tokens = std::max(choice.tokens + 1, delta.answer_tokens);
+}
+
+void Answer::add_so_far(Json& chunk, const Choice& choice) const {
+  Finish so_far;
+  so_far.prompt_tokens = choice.prompt_tokens;
+  so_far.cached_tokens = std::max(0, choice.cached_tokens);
+  so_far.completion_tokens = choice.tokens;
+  so_far.prefill_s = seconds_between(started_, choice.first_token.value_or(Clock::now()));
+  so_far.decode_s = choice.first_token ? seconds_between(*choice.first_token, Clock::now()) : 0;
+  if (request_.continuous_usage && request_.include_usage) chunk["usage"] = usage_json({so_far}, 1);
+  if (request_.timings_per_token) chunk["timings"] = timings_json(so_far);
+}
+
+std::vector<Json> Answer::first_chunks(size_t choice) const {
+  std::vector<Json> out;
+  const std::string& prefix = prefixes_[choice];
+  if (dialect_ == Dialect::chat) {
+    out.push_back(chunk_object(choice, {{"role", "assistant"}, {"content", prefix}}, nullptr));
+  } else if (!prefix.empty()) {
+    out.push_back(chunk_object(choice, {{"text", prefix}}, nullptr));
+  }
   return out;
 }
 
-Json Answer::usage_chunk(const Finish& finish) const {
+Json Answer::progress_chunk(size_t choice, const Delta& delta) {
+  if (!request_.chat.report_progress) return nullptr;
+  Json out = chunk_object(choice, dialect_ == Dialect::chat ? Json::object() : Json{{"text", ""}}, nullptr);
+  out["prompt_progress"] = {{"total", delta.prompt_total},
+                            {"cache", choices_[choice].cached_tokens},
+                            {"processed", delta.prompt_done},
+                            {"time_ms", static_cast<int64_t>(seconds_between(started_, Clock::now()) * 1e3)}};
+  return out;
+}
+
+Json Answer::delta_chunk(size_t index, const Delta& delta) {
+  Choice& choice = choices_[index];
+  count(choice, delta);
+  if (delta.kind == Kind::progress) return progress_chunk(index, delta);
+  const Json logprobs = delta.logprobs.empty() ? Json() : logprobs_of(choice, delta.logprobs);
+  if (delta.text.empty() && delta.kind != Kind::tool_call && logprobs.is_null()) return nullptr;
+  Json members;
+  if (dialect_ == Dialect::completions) {
+    members = {{"text", delta.text}};
+  } else if (delta.kind == Kind::tool_call) {
+    members = {{"tool_calls", Json::array({choice.calls.delta(delta)})}};
+  } else {
+    members = delta.kind == Kind::reasoning ? reasoning_members(delta.text) : Json{{"content", delta.text}};
+  }
+  Json out = chunk_object(index, std::move(members), logprobs);
+  add_so_far(out, choice);
+  return out;
+}
+
+void Answer::add_report(Json& out, const std::vector<Finish>& finishes) const {
+  if (request_.timings) out["timings"] = timings_json(sum_of(finishes));
+  Json warnings = Json::array();
+  for (const Finish& finish : finishes) {
+    if (finish.cache && request_.chat.explain_cache && !out.contains("cache")) out["cache"] = cache_json(*finish.cache);
+    for (const std::string& warning : finish.warnings) warnings.push_back(warning);
+  }
+  if (!warnings.empty()) out["warnings"] = std::move(warnings);
+}
+
+Json Answer::finish_chunk(size_t choice, const Finish& finish) const {
+  Json out = chunk_object(choice, dialect_ == Dialect::chat ? Json::object() : Json{{"text", ""}}, nullptr);
+  out["choices"][0]["finish_reason"] = reason_name(finish.reason);
+  if (!request_.include_usage) add_report(out, {finish});
+  return out;
+}
+
+Json Answer::usage_chunk(const std::vector<Finish>& finishes) const {
   Json out = envelope(dialect_ == Dialect::chat ? "chat.completion.chunk" : "text_completion");
   out["choices"] = Json::array();
-  out["usage"] = usage(finish);
-  if (request_.timings) out["timings"] = timings(finish);
+  out["usage"] = usage_json(finishes, request_.n);
+  add_report(out, finishes);
   return out;
 }
 
-void Answer::add(const Delta& delta) {
-  (dialect_ == Dialect::chat && delta.kind == Delta::Kind::reasoning ? reasoning_ : text_) += delta.text;
-  if (request_.logprobs && !delta.logprobs.empty()) append(logprobs_, logprobs_of(delta.logprobs));
-}
-
-Json Answer::whole(const Finish& finish) const {
-  Json choice = {{"index", 0}};
-  if (dialect_ == Dialect::chat) {
-    choice["message"] = {{"role", "assistant"}, {"content", text_}};
-    if (!reasoning_.empty()) choice["message"]["reasoning_content"] = reasoning_;
+void Answer::add(size_t index, const Delta& delta) {
+  Choice& choice = choices_[index];
+  if (delta.kind == Kind::progress) return;
+  if (dialect_ == Dialect::chat && delta.kind == Kind::tool_call) {
+    choice.calls.delta(delta);
   } else {
-    choice["text"] = text_;
+    (dialect_ == Dialect::chat && delta.kind == Kind::reasoning ? choice.reasoning : choice.text) += delta.text;
   }
-  choice["logprobs"] = logprobs_;
-  choice["finish_reason"] = reason_name(finish.reason);
+  if (request_.logprobs && !delta.logprobs.empty()) append(choice.logprobs, logprobs_of(choice, delta.logprobs));
+}
+
+Json Answer::whole(const std::vector<Finish>& finishes) const {
+  Json choices = Json::array();
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    const Choice& made = choices_[i];
+    const std::string text = prefixes_[i] + made.text;
+    Json choice = {{"index", i}};
+    if (dialect_ == Dialect::chat) {
+      Json& message = choice["message"] = {{"role", "assistant"}, {"content", text.empty() && !made.calls.empty() ? Json() : Json(text)}};
+      if (!made.reasoning.empty()) message.update(reasoning_members(made.reasoning));
+      if (!made.calls.empty()) message["tool_calls"] = made.calls.whole();
+    } else {
+      choice["text"] = text;
+    }
+    choice["logprobs"] = made.logprobs;
+    choice["finish_reason"] = reason_name(finishes[i].reason);
+    choices.push_back(std::move(choice));
+  }
   Json out = envelope(dialect_ == Dialect::chat ? "chat.completion" : "text_completion");
-  out["choices"] = Json::array({std::move(choice)});
-  out["usage"] = usage(finish);
-  if (request_.timings) out["timings"] = timings(finish);
+  out["choices"] = std::move(choices);
+  out["usage"] = usage_json(finishes, request_.n);
+  add_report(out, finishes);
   return out;
+}
+
+Headers warnings_header(const std::vector<Finish>& finishes) {
+  std::string all;
+  for (const Finish& finish : finishes) {
+    for (const std::string& warning : finish.warnings) {
+      if (all.size() < 2000) all += (all.empty() ? "" : "; ") + header_safe(warning, 256);
+    }
+  }
+  return all.empty() ? Headers{} : Headers{{"X-Calla-Warnings", all}};
 }

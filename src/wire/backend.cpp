@@ -70,9 +70,27 @@ ApiError Backend::describe(const Error& error, const ModelInfo& model) const {
   return described;
 }
 
-Result<Finish> Backend::complete(const ChatRequest& request, const Sink& sink, const std::stop_token& stop) const {
-  return guarded([&](Completer& completer) { return completer.complete(request, sink, stop); });
+std::optional<ModelInfo> Backend::admit(Exchange& exchange, ParsedRequest& request) const {
+  const auto model = resolve(request.chat.model);
+  std::optional<ApiError> wrong = model ? settle_for(*model, request) : unknown_model();
+  if (wrong) return exchange.fail(*wrong, ignored_header(request.ignored)), std::nullopt;
+  request.chat.tenant = exchange.tenant();
+  return model;
 }
+
+Result<Finish> Backend::complete(Exchange& exchange, const ChatRequest& request, const Sink& sink, const std::stop_token& stop) const {
+  RequestMeter meter(exchange, request.model);
+  const Sink metered = [&](const Delta& delta) {
+    if (delta.kind != Delta::Kind::progress) meter.first_delta();
+    return sink(delta);
+  };
+  auto finish = guarded([&](Completer& completer) { return completer.complete(request, metered, stop); });
+  meter.finish(finish);
+  if (finish && finish->reason == Finish::Reason::cancelled) return answer_cancelled();
+  return finish;
+}
+
+Error answer_cancelled() { return {Code::cancelled, "the answer was cancelled"}; }
 
 Headers ignored_header(const std::vector<std::string>& ignored) {
   std::string names;

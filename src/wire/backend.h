@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 #include "wire/exchange.h"
-#include "wire/table.h"
+#include "wire/fields.h"
 
 class Backend {
  public:
@@ -13,8 +13,10 @@ class Backend {
   std::optional<ModelInfo> resolve(const std::string& name) const;
   ApiError unknown_model() const;                                        // lists what is there
   ApiError describe(const Error& error, const ModelInfo& model) const;   // a prompt that is too long with both numbers
-  // Nothing that a completer throws may end the server.
-  Result<Finish> complete(const ChatRequest& request, const Sink& sink, const std::stop_token& stop) const;
+  // Which model answers, for whom, and what of the request it cannot honour. Nothing: the failure has been answered.
+  std::optional<ModelInfo> admit(Exchange& exchange, ParsedRequest& request) const;
+  // One answer, metered. Nothing that a completer throws may end the server.
+  Result<Finish> complete(Exchange& exchange, const ChatRequest& request, const Sink& sink, const std::stop_token& stop) const;
   template <class Work> auto guarded(const Work& work) const -> decltype(work(std::declval<Completer&>())) {
     try {
       return work(completer_);
@@ -30,6 +32,7 @@ class Backend {
   const ServerOptions& options_;
 };
 
+Error answer_cancelled();
 // X-Ignored-Fields with all names, or no header.
 Headers ignored_header(const std::vector<std::string>& ignored);
 // The same failure as other dialects word it; to_json is OpenAI's.

@@ -1,13 +1,37 @@
 // openai: from a request body to the completer and back.
 #include "wire/openai.h"
 
-#include "wire/answer.h"
+#include "wire/choices.h"
 
 namespace {
 
+constexpr size_t max_choices = 64;  // of all prompts of one request together
+
 Json model_entry(const ModelInfo& info, int64_t created) {
+  Json capabilities = Json::array({"completion"});
+  if (!info.tool_syntax.empty()) capabilities.push_back("tools");
+  if (info.thinks) capabilities.push_back("thinking");
+  if (info.fills_in) capabilities.push_back("insert");
   return {{"id", info.name},           {"object", "model"},      {"created", created},           {"owned_by", "calla"}, {"type", "model"},
-          {"display_name", info.name}, {"created_at", iso_time(created)}, {"architecture", info.architecture}, {"context_tokens", info.context_tokens}};
+          {"display_name", info.name}, {"created_at", iso_time(created)}, {"architecture", info.architecture}, {"context_tokens", info.context_tokens},
+          {"capabilities", std::move(capabilities)}};
+}
+
+// A request for every choice: n of each prompt, one after another.
+std::vector<ChatRequest> choices_of(const ParsedRequest& request) {
+  std::vector<ChatRequest> out;
+  const size_t n_prompts = std::max<size_t>(request.prompts.size(), 1);
+  for (size_t prompt = 0; prompt < n_prompts; ++prompt) {
+    for (int i = 0; i < request.n; ++i) {
+      ChatRequest& choice = out.emplace_back(request.chat);
+      if (choice.seed) *choice.seed += static_cast<uint64_t>(i);
+      choice.report_progress = choice.report_progress || request.continuous_usage || request.timings_per_token;
+      if (request.prompts.empty()) continue;
+      choice.prompt = request.prompts[prompt].text;
+      choice.prompt_ids = request.prompts[prompt].ids;
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -34,51 +58,73 @@ void OpenAi::model(Exchange& exchange, const std::string& id) const {
   exchange.respond(200, model_entry(*found, started_unix_s_));
 }
 
+Result<std::vector<std::string>> OpenAi::prefixes(Dialect dialect, const ParsedRequest& request) const {
+  std::vector<std::string> out(std::max<size_t>(request.prompts.size(), 1));
+  if (!request.echo) return out;
+  if (dialect == Dialect::chat) {
+    if (request.chat.continue_final_message) out[0] = Json::parse(request.chat.messages_json, nullptr, false).back()["content"];
+    return out;
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    const Prompt& prompt = request.prompts[i];
+    out[i] = prompt.text;
+    if (prompt.ids.empty()) continue;
+    TRY(out[i], backend_.guarded([&](Completer& completer) { return completer.detokenize(request.chat.model, prompt.ids); }));
+  }
+  return out;
+}
+
 void OpenAi::complete(Exchange& exchange, Dialect dialect) const {
   ParsedRequest request;
   if (const auto wrong = parse_request(dialect, exchange.request.body, request)) return exchange.fail(*wrong, ignored_header(request.ignored));
-  const auto model = backend_.resolve(request.chat.model);
-  if (!model) return exchange.fail(backend_.unknown_model());
-  if (const auto wrong = settle_for(*model, request)) return exchange.fail(*wrong, ignored_header(request.ignored));
-  if (!request.prompts.empty()) {
-    request.chat.prompt = request.prompts.front().text;
-    request.chat.prompt_ids = request.prompts.front().ids;
-  }
-  if (request.stream) return answer_streamed(exchange, dialect, request, *model, ignored_header(request.ignored));
-  answer_whole(exchange, dialect, request, *model, ignored_header(request.ignored));
+  const auto model = backend_.admit(exchange, request);
+  if (!model) return;
+  const std::vector<ChatRequest> choices = choices_of(request);
+  if (choices.size() > max_choices) return exchange.fail(*fault("n", "n times the number of prompts must be at most 64"));
+  const auto starts = prefixes(dialect, request);
+  if (!starts) return exchange.fail(backend_.describe(starts.error(), *model));
+  std::vector<std::string> of_choices;
+  for (const std::string& start : *starts) of_choices.insert(of_choices.end(), static_cast<size_t>(request.n), start);
+  Answer answer(dialect, request, backend_.options(), std::move(of_choices));
+  Work work{request, *model, choices, answer, ignored_header(request.ignored)};
+  return request.stream ? answer_streamed(exchange, std::move(work)) : answer_whole(exchange, std::move(work));
 }
 
-void OpenAi::answer_whole(Exchange& exchange, Dialect dialect, const ParsedRequest& request, const ModelInfo& model, Headers headers) const {
-  Answer answer(dialect, request);
-  Result<Finish> finish = Error{Code::cancelled, ""};
+void OpenAi::answer_whole(Exchange& exchange, Work work) const {
+  Result<std::vector<Finish>> finishes = answer_cancelled();
   bool left = false;
   exchange.watched([&](std::stop_token stop) {
-    finish = backend_.complete(request.chat, [&](const Delta& delta) { return answer.add(delta), !stop.stop_requested(); }, stop);
+    const ChoiceSink sink = {[&](size_t choice, const Delta& delta) { return work.answer.add(choice, delta), !stop.stop_requested(); }, [](size_t, const Finish&) { return true; }};
+    finishes = complete_all(backend_, exchange, work.choices, sink, stop);
     left = stop.stop_requested();
   });
   if (left) return exchange.fail(client_left());
-  if (!finish) return exchange.fail(backend_.describe(finish.error(), model), std::move(headers));
-  if (finish->reason == Finish::Reason::cancelled) return exchange.fail(to_api_error({Code::cancelled, "the answer was cancelled"}), std::move(headers));
-  exchange.respond(200, answer.whole(*finish), std::move(headers));
+  if (!finishes) return exchange.fail(backend_.describe(finishes.error(), work.model), std::move(work.headers));
+  for (auto& header : warnings_header(*finishes)) work.headers.push_back(std::move(header));
+  exchange.respond(200, work.answer.whole(*finishes), std::move(work.headers));
 }
 
-void OpenAi::answer_streamed(Exchange& exchange, Dialect dialect, const ParsedRequest& request, const ModelInfo& model, Headers headers) const {
+void OpenAi::answer_streamed(Exchange& exchange, Work work) const {
   std::optional<ApiError> unsent;  // a failure before anything was sent is a plain answer
-  exchange.streamed(headers, [&](EventStream& events, std::stop_token stop) {
-    Answer answer(dialect, request);
-    bool first = answer.has_first_chunk();
-    const auto open = [&] { return !std::exchange(first, false) || events.send(text_of(answer.first_chunk())); };
-    const auto finish = backend_.complete(
-        request.chat,
-        [&](const Delta& delta) {
-          if (stop.stop_requested()) return false;
-          if (delta.text.empty() && (!request.logprobs || delta.logprobs.empty())) return true;
-          return open() && events.send(text_of(answer.delta_chunk(delta)));
-        },
-        stop);
-    const bool cancelled = finish && finish->reason == Finish::Reason::cancelled;
-    if (!finish || cancelled) {
-      const ApiError error = cancelled ? to_api_error({Code::cancelled, "the answer was cancelled"}) : backend_.describe(finish.error(), model);
+  exchange.streamed(work.headers, [&](EventStream& events, std::stop_token stop) {
+    std::vector<bool> open(work.choices.size());
+    const auto begin = [&](size_t choice) {
+      if (open[choice]) return true;
+      open[choice] = true;
+      for (const Json& chunk : work.answer.first_chunks(choice)) {
+        if (!events.send(text_of(chunk))) return false;
+      }
+      return true;
+    };
+    const ChoiceSink sink = {[&](size_t choice, const Delta& delta) {
+                               if (stop.stop_requested()) return false;
+                               const Json chunk = work.answer.delta_chunk(choice, delta);
+                               return chunk.is_null() || (begin(choice) && events.send(text_of(chunk)));
+                             },
+                             [&](size_t choice, const Finish& finish) { return begin(choice) && events.send(text_of(work.answer.finish_chunk(choice, finish))); }};
+    const auto finishes = complete_all(backend_, exchange, work.choices, sink, stop);
+    if (!finishes) {
+      const ApiError error = backend_.describe(finishes.error(), work.model);
       if (events.started()) {
         events.send(text_of(to_json(error)));
       } else {
@@ -86,9 +132,8 @@ void OpenAi::answer_streamed(Exchange& exchange, Dialect dialect, const ParsedRe
       }
       return;
     }
-    if (!open() || !events.send(text_of(answer.finish_chunk(*finish)))) return;
-    if (request.include_usage && !events.send(text_of(answer.usage_chunk(*finish)))) return;
+    if (work.request.include_usage && !events.send(text_of(work.answer.usage_chunk(*finishes)))) return;
     events.send("[DONE]");
   });
-  if (unsent) exchange.fail(*unsent, std::move(headers));
+  if (unsent) exchange.fail(*unsent, std::move(work.headers));
 }

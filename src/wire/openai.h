@@ -1,6 +1,7 @@
 // openai: the endpoints of the OpenAI dialect.
 #pragma once
 #include <string>
+#include "wire/answer.h"
 #include "wire/backend.h"
 #include "wire/fields.h"
 #include "wire/routes.h"
@@ -14,8 +15,18 @@ class OpenAi {
   void models(Exchange& exchange) const;
   void model(Exchange& exchange, const std::string& id) const;
   void complete(Exchange& exchange, Dialect dialect) const;
-  void answer_whole(Exchange& exchange, Dialect dialect, const ParsedRequest& request, const ModelInfo& model, Headers headers) const;
-  void answer_streamed(Exchange& exchange, Dialect dialect, const ParsedRequest& request, const ModelInfo& model, Headers headers) const;
+  // The text that each prompt's choices begin with; empty ones unless `echo` asks for more.
+  Result<std::vector<std::string>> prefixes(Dialect dialect, const ParsedRequest& request) const;
+  // Everything that one request needs while it is answered.
+  struct Work {
+    const ParsedRequest& request;
+    const ModelInfo& model;
+    const std::vector<ChatRequest>& choices;
+    Answer& answer;
+    Headers headers;
+  };
+  void answer_whole(Exchange& exchange, Work work) const;
+  void answer_streamed(Exchange& exchange, Work work) const;
   const Backend backend_;
   const int64_t started_unix_s_;
 };

@@ -25,6 +25,8 @@ struct ServerOptions {
   std::vector<std::string> cors_origins = {};
   // Other names for models: {"gpt-4o", "starter"}; "*" on the left: any name that is not there.
   std::vector<std::pair<std::string, std::string>> aliases = {};
+  std::string reasoning_field = "reasoning_content";  // where thinking goes in chat completions: that, "reasoning", or "both"
+  std::string responses_db = {};                      // SQLite file of stored Responses; empty: in memory
   std::function<void(const std::string& host, int port)> listening = {};  // called once the port is open
 };
 // Serves until `stop`; then answers what is running and returns. Fails with io when the port cannot be had.

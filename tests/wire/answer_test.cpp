@@ -28,7 +28,7 @@ TEST_F(Answers, WholeChat) {
   EXPECT_EQ(answer["model"], "starter");
   EXPECT_TRUE(answer["id"].get<std::string>().starts_with("chatcmpl-"));
   EXPECT_EQ(answer["choices"], Json::parse(R"([{"index":0,"message":{"role":"assistant","content":"A\"\n€","reasoning_content":"hmm"},"logprobs":null,"finish_reason":"length"}])"));
-  EXPECT_EQ(answer["usage"], Json::parse(R"({"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":4}})"));
+  EXPECT_EQ(answer["usage"], Json::parse(R"({"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":0}})"));
   const Json timings = answer["timings"];
   EXPECT_EQ(timings["prompt_n"], 6);
   EXPECT_EQ(timings["cache_n"], 4);
