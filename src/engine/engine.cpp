@@ -1,6 +1,7 @@
 // engine: the engine thread, and generate() on the threads that wait for it.
 #include "engine/engine.h"
 #include <algorithm>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include "engine/mailbox.h"
@@ -13,14 +14,18 @@ double seconds(EngineClock::duration d) { return std::chrono::duration<double>(d
 
 class LocalEngine final : public Engine {
  public:
-  LocalEngine(std::unique_ptr<Device> device, std::unique_ptr<Model> model, const EngineOptions& options, const EnginePlan& plan)
+  LocalEngine(std::unique_ptr<Device> device, std::unique_ptr<Model> model, std::unique_ptr<DiskCache> disk, std::vector<std::string> notes, const EngineOptions& options,
+              const EnginePlan& plan)
       : device_(std::move(device)),
         model_(std::move(model)),
         page_tokens_(options.page_tokens),
         context_tokens_(plan.context_tokens),
         mailbox_(static_cast<size_t>(options.max_sequences) + static_cast<size_t>(options.max_waiting)),
-        scheduler_(*device_, options, plan.state, plan.recurrent),
+        notes_(std::move(notes)),
+        disk_(std::move(disk)),
+        scheduler_(*device_, options, plan.state, plan.recurrent, {device_->page_bytes(model_->states(), options.page_tokens), device_->slot_bytes(model_->states())}, disk_.get()),
         sampler_(model_->config().vocab_size) {
+    if (disk_) disk_->set_wake([this] { mailbox_.nudge(); });
     thread_ = std::thread([this] { run(); });
   }
   ~LocalEngine() override {
@@ -33,9 +38,24 @@ class LocalEngine final : public Engine {
   int context_tokens() const override { return context_tokens_; }
   const ModelConfig& config() const override { return model_->config(); }
   EngineStats stats() const override {
-    std::lock_guard lock(stats_mutex_);
-    return stats_;
+    EngineStats stats;
+    {
+      std::lock_guard lock(stats_mutex_);
+      stats = stats_;
+    }
+    if (!disk_) return stats;
+    const DiskCache::Counts disk = disk_->counts();
+    stats.cache_disk_bytes = disk.bytes;
+    stats.disk_writes = disk.writes;
+    stats.disk_dropped = disk.dropped;
+    stats.disk_corrupted = disk.corrupted;
+    return stats;
   }
+  std::vector<Divergence> recent_prompts() const override {
+    std::lock_guard lock(stats_mutex_);
+    return {recent_.begin(), recent_.end()};
+  }
+  std::vector<std::string> notes() const override { return notes_; }
 
  private:
   // Waiting threads.
@@ -45,6 +65,7 @@ class LocalEngine final : public Engine {
   // Engine thread.
   void run();
   void drop_abandoned();
+  void note_recent(Divergence divergence);
   bool step();
   void deliver(const Scheduler::Entry& entry, std::span<const float> logits);
   bool sample(Sequence& sequence, std::span<const float> row);
@@ -56,12 +77,15 @@ class LocalEngine final : public Engine {
   std::unique_ptr<Model> model_;
   const int page_tokens_, context_tokens_;
   Mailbox mailbox_;
+  const std::vector<std::string> notes_;
+  std::unique_ptr<DiskCache> disk_;  // may be null
   Scheduler scheduler_;  // this and what follows: engine thread only
   Sampler sampler_;
   std::vector<TokenId> jump_;  // what a constraint appends
   EngineStats counted_;
   mutable std::mutex stats_mutex_;
   EngineStats stats_;    // a copy for everyone
+  std::deque<Divergence> recent_;  // the last prompts, without token ids
   std::thread thread_;
 };
 
@@ -118,8 +142,9 @@ Result<Finish> LocalEngine::follow(Sequence& s, const TokenSink& out, const std:
   }
   if (s.channel.error()) return *s.channel.error();
   Finish finish;
+  const bool expired = s.expired && !stop.stop_requested();
   const bool complete = s.completed && delivered == s.n_generated(), by_itself = complete && delivered > 0 && s.ended_by_itself();
-  finish.reason = refused || by_itself ? Finish::Reason::stop : complete ? Finish::Reason::length : Finish::Reason::cancelled;
+  finish.reason = refused || by_itself ? Finish::Reason::stop : complete || expired ? Finish::Reason::length : Finish::Reason::cancelled;
   finish.prompt_tokens = s.n_prompt;
   finish.cached_tokens = s.n_cached;
   finish.completion_tokens = delivered;
@@ -127,6 +152,7 @@ Result<Finish> LocalEngine::follow(Sequence& s, const TokenSink& out, const std:
     finish.prefill_s = seconds(s.first_token - s.started);
     finish.decode_s = seconds(s.last_token - s.first_token);
   }
+  if (s.request->explain) s.request->explain(s.divergence);
   return finish;
 }
 
@@ -140,8 +166,9 @@ void LocalEngine::run() {
     drop_abandoned();
     const bool worked = step();
     note_stats();
-    // Waiting sequences are looked at again: a slow reader may have become slow enough to lose its place.
-    if (!worked) mailbox_.wait(scheduler_.waiting().empty() ? 60000ms : 100ms);
+    // Waiting sequences are looked at again: a slow reader may have become slow enough to lose its place. So are deadlines.
+    const bool idle = scheduler_.waiting().empty() && scheduler_.running().empty();
+    if (!worked) mailbox_.wait(idle ? 60000ms : 100ms);
   }
   const Error gone{Code::cancelled, "cannot answer: the engine is shutting down"};
   while (!scheduler_.running().empty()) end(*scheduler_.running().back(), gone);
@@ -150,19 +177,20 @@ void LocalEngine::run() {
 }
 
 void LocalEngine::drop_abandoned() {
+  const auto now = EngineClock::now();
   auto& waiting = scheduler_.waiting();
   for (size_t i = waiting.size(); i-- > 0;) {
-    if (!waiting[i]->abandoned) continue;
+    if (!waiting[i]->wants_end(now)) continue;
     waiting[i]->channel.close(std::nullopt);
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
   }
   for (size_t i = scheduler_.running().size(); i-- > 0;)
-    if (scheduler_.running()[i]->abandoned) end(*scheduler_.running()[i], std::nullopt);
+    if (scheduler_.running()[i]->wants_end(now)) end(*scheduler_.running()[i], std::nullopt);
 }
 
 bool LocalEngine::step() {
   const Batch& batch = scheduler_.next_step();
-  if (scheduler_.entries().empty()) return false;
+  if (scheduler_.entries().empty()) return scheduler_.restored();
   const EngineClock::time_point began = EngineClock::now();
   const Tensor logits = model_->forward(device_->begin(), batch);
   if (Status status = device_->finish(); !status) {
@@ -233,8 +261,20 @@ void LocalEngine::append(Sequence& s, TokenId id, std::span<const float> row) {
 void LocalEngine::end(Sequence& s, std::optional<Error> error) {
   // The close lets the waiting thread go on, so it comes last, on a sequence that is kept alive.
   const auto kept = scheduler_.retire(s, !error);
+  s.divergence.cached_tokens = s.n_cached;
+  if (s.n_generated() > 0) s.divergence.recomputed_s = seconds(s.first_token - s.started);
+  note_recent(s.divergence);
   note_stats();
   kept->channel.close(std::move(error));
+}
+
+void LocalEngine::note_recent(Divergence divergence) {
+  constexpr size_t most = 64;
+  divergence.was.clear();
+  divergence.now.clear();
+  std::lock_guard lock(stats_mutex_);
+  if (recent_.size() == most) recent_.pop_front();
+  recent_.push_back(std::move(divergence));
 }
 
 void LocalEngine::note_stats() {
@@ -245,8 +285,28 @@ void LocalEngine::note_stats() {
   counted_.snapshots = scheduler_.cache().snapshots();
   counted_.cached_tokens = scheduler_.cached_tokens();
   counted_.preemptions = scheduler_.preemptions();
+  counted_.cache_bytes = scheduler_.cache_bytes();
+  counted_.disk_hits = scheduler_.disk_hits();
+  counted_.disk_hit_tokens = scheduler_.disk_hit_tokens();
   std::lock_guard lock(stats_mutex_);
   stats_ = counted_;
+}
+// What the bytes of state depend on: what the caller says, and their layout.
+std::string layout_key(const Device& device, const Model& model, const EngineOptions& o) {
+  std::string key = o.cache_key + "|" + std::to_string(o.page_tokens);
+  for (const StateSpec& s : model.states())
+    key += "|" + std::to_string(device.page_bytes({&s, 1}, o.page_tokens)) + "," + std::to_string(device.slot_bytes({&s, 1})) + "," + std::to_string(s.window);
+  return key;
+}
+
+std::unique_ptr<DiskCache> open_disk(const Device& device, const Model& model, const EngineOptions& o, bool recurrent, std::vector<std::string>& notes) {
+  if (o.cache_dir.empty() || o.cache_disk_bytes == 0 || !o.prefix_cache) return nullptr;
+  const auto page_tokens = static_cast<size_t>(o.page_tokens);
+  auto disk = DiskCache::open({o.cache_dir, o.cache_disk_bytes, layout_key(device, model, o), page_tokens, device.page_bytes(model.states(), o.page_tokens),
+                               device.slot_bytes(model.states()), recurrent});
+  if (disk) return std::move(*disk);
+  notes.push_back(disk.error().message + "; what is cached ends with this process");
+  return nullptr;
 }
 }  // namespace
 
@@ -257,5 +317,7 @@ Result<std::unique_ptr<Engine>> make_engine(std::unique_ptr<Device> device, std:
   o.max_batch_tokens = std::max(o.max_batch_tokens, o.max_sequences + 1);
   TRY(const EnginePlan plan, plan_state(*device, *model, o));
   TRY_STATUS(device->allocate_state(model->states(), plan.state));
-  return std::unique_ptr<Engine>(std::make_unique<LocalEngine>(std::move(device), std::move(model), o, plan));
+  std::vector<std::string> notes;
+  auto disk = open_disk(*device, *model, o, plan.recurrent, notes);
+  return std::unique_ptr<Engine>(std::make_unique<LocalEngine>(std::move(device), std::move(model), std::move(disk), std::move(notes), o, plan));
 }

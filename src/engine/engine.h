@@ -25,6 +25,9 @@ struct EngineOptions {
   bool prefix_cache = true;
   int snapshot_every_tokens = 2048;  // distance of recurrent snapshots inside a prompt
   int max_waiting = 1024;        // requests beyond this are refused with `overloaded`
+  std::string cache_dir;         // where cached state outlives the engine; "": nowhere
+  size_t cache_disk_bytes = 0;   // bound of everything in cache_dir; 0: nothing is kept there
+  std::string cache_key;         // what state depends on beside tokens: model, template, precision, kv type, instruction set, format of the build
 };
 
 // One token as it is sampled. `logits` is the row (before penalties and sampling; n_valid_ids long) when the request asked for it;
@@ -42,6 +45,16 @@ class TokenConstraint {
   // Tokens that must follow whatever is sampled: appended without sampling. Not asked for when the request wants logits.
   virtual void jump(std::vector<TokenId>& out) { out.clear(); }
   virtual bool ended() const { return false; }                  // nothing may follow: the answer ends with reason stop
+};
+
+// Where a prompt left what was cached, and what that cost.
+struct Divergence {
+  int prompt_tokens = 0, cached_tokens = 0;  // cached_tokens: whose state was reused; of them disk_tokens came from the disk
+  int disk_tokens = 0;
+  int at = 0;                                // the first token that no cached prompt of this space has; behind cached_tokens where no state was kept closer
+  int from = 0;                              // position of the first id of `was` and `now`
+  std::vector<TokenId> was, now;             // what the most similar cached prompt has around `at`, and this one; empty in Engine::recent_prompts
+  double recomputed_s = 0;                   // from the start to the first token
 };
 
 // The token-level request: what the completer, eval, bench and selftest are made of.
@@ -62,12 +75,16 @@ struct Generation {
   // When set, called with the logits of every prompt position (in order, chunk by chunk) before the first token.
   std::function<void(int position, std::span<const float> logits)> prompt_logits;
   std::function<void(int done_tokens, int total_tokens)> progress;  // prefill progress
+  std::function<void(const Divergence&)> explain;  // called once, behind the last token
 };
 
 struct EngineStats {
   int running = 0, waiting = 0;
   size_t pages_total = 0, pages_free = 0, snapshots = 0;  // pages_free: held by no sequence; what lies cached in them can be evicted
   uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, preemptions = 0;
+  size_t cache_bytes = 0, cache_disk_bytes = 0;    // what the prefix cache keeps in memory (pages and snapshots) and on disk
+  uint64_t disk_hits = 0, disk_hit_tokens = 0;     // prompts that went on from state on the disk, and how many tokens they did not compute
+  uint64_t disk_writes = 0, disk_dropped = 0, disk_corrupted = 0;  // pages and snapshots: written; deleted for room; deleted because their bytes were wrong
 };
 
 class Engine {
@@ -79,6 +96,8 @@ class Engine {
   virtual int context_tokens() const = 0;
   virtual const ModelConfig& config() const = 0;
   virtual EngineStats stats() const = 0;
+  virtual std::vector<Divergence> recent_prompts() const { return {}; }  // the last 64, oldest first, without token ids
+  virtual std::vector<std::string> notes() const { return {}; }          // what the user should know: why nothing is kept on disk, say
 };
 // The engine borrows nothing: it owns device and model until it is destroyed.
 Result<std::unique_ptr<Engine>> make_engine(std::unique_ptr<Device> device, std::unique_ptr<Model> model, const EngineOptions& options);

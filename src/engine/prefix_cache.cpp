@@ -1,6 +1,7 @@
 // prefix_cache: the tree of pages, its order of use, and the snapshots in it.
 #include "engine/prefix_cache.h"
 #include <algorithm>
+#include "engine/usefulness.h"
 
 namespace {
 size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
@@ -25,11 +26,16 @@ const PrefixCache::Snapshot* PrefixCache::best_snapshot(const Node* node, int32_
   return best;
 }
 
-void PrefixCache::find(std::span<const TokenId> tokens, CacheHit& hit) {
+const PrefixCache::Node* PrefixCache::root(uint64_t space) const {
+  const auto at = roots_.find(space);
+  return at == roots_.end() ? nullptr : at->second.get();
+}
+
+void PrefixCache::find(uint64_t space, std::span<const TokenId> tokens, CacheHit& hit) {
   hit.tokens = 0;
   hit.slot = -1;
   hit.pages.clear();
-  Node *at = &root_, *end = nullptr;
+  Node *at = const_cast<Node*>(root(space)), *end = nullptr;
   for (size_t start = 0; at && start < tokens.size(); start += page_tokens_) {
     const auto rest = tokens.subspan(start, std::min(page_tokens_, tokens.size() - start));
     Node* next = nullptr;
@@ -48,13 +54,31 @@ void PrefixCache::find(std::span<const TokenId> tokens, CacheHit& hit) {
   }
   if (!end) return;
   use_path(end);
-  for (Node* node = end; node != &root_; node = node->parent) hit.pages.push_back(node->page);
+  for (Node* node = end; node->parent; node = node->parent) hit.pages.push_back(node->page);
   std::reverse(hit.pages.begin(), hit.pages.end());
 }
 
-bool PrefixCache::has_snapshot(std::span<const TokenId> tokens) const {
-  const Node* at = &root_;
-  for (size_t start = 0; start < tokens.size(); start += page_tokens_) {
+PrefixCache::Nearest PrefixCache::nearest(uint64_t space, std::span<const TokenId> tokens, size_t most_tokens) const {
+  Nearest nearest;
+  const Node *at = root(space), *likest = nullptr;
+  size_t common = 0;
+  while (at) {
+    const auto rest = tokens.subspan(static_cast<size_t>(nearest.at));
+    likest = nullptr, common = 0;
+    for (const auto& child : at->children)
+      if (const size_t n = common_prefix(child->tokens, rest); !likest || n > common) likest = child.get(), common = n;
+    nearest.at += static_cast<int32_t>(common);
+    at = common == page_tokens_ ? likest : nullptr;
+  }
+  for (; likest && nearest.follows.size() < most_tokens; likest = likest->children.empty() ? nullptr : likest->children.front().get(), common = 0)
+    nearest.follows.insert(nearest.follows.end(), likest->tokens.begin() + static_cast<std::ptrdiff_t>(common), likest->tokens.end());
+  nearest.follows.resize(std::min(nearest.follows.size(), most_tokens));
+  return nearest;
+}
+
+bool PrefixCache::has_snapshot(uint64_t space, std::span<const TokenId> tokens) const {
+  const Node* at = root(space);
+  for (size_t start = 0; at && start < tokens.size(); start += page_tokens_) {
     const auto chunk = tokens.subspan(start, std::min(page_tokens_, tokens.size() - start));
     const bool last = start + chunk.size() == tokens.size();
     const Node* next = nullptr;
@@ -89,6 +113,7 @@ PrefixCache::Node* PrefixCache::walk_or_add(Node* parent, std::span<const TokenI
   }
   auto node = std::make_unique<Node>();
   node->parent = parent;
+  node->start = parent->start + static_cast<int32_t>(parent->tokens.size());
   node->page = page;
   node->tokens.reserve(page_tokens_);
   node->tokens.assign(chunk.begin(), chunk.end());
@@ -99,16 +124,18 @@ PrefixCache::Node* PrefixCache::walk_or_add(Node* parent, std::span<const TokenI
   return parent->children.back().get();
 }
 
-void PrefixCache::insert(std::span<const TokenId> tokens, std::span<const int32_t> pages, int32_t slot) {
+void PrefixCache::insert(uint64_t space, std::span<const TokenId> tokens, std::span<const int32_t> pages, int32_t slot) {
   if (tokens.empty() || (needs_snapshots_ && slot < 0)) {
     if (slot >= 0) pool_.drop_slot(slot);
     return;
   }
-  if (slot >= 0 && has_snapshot(tokens)) {
+  if (slot >= 0 && has_snapshot(space, tokens)) {
     pool_.drop_slot(slot);
     return;
   }
-  Node* at = &root_;
+  auto& root = roots_[space];
+  if (!root) root = std::make_unique<Node>(), root->space = space;
+  Node* at = root.get();
   int32_t offset = 0;
   for (size_t start = 0; start < tokens.size(); start += page_tokens_) {
     const auto chunk = tokens.subspan(start, std::min(page_tokens_, tokens.size() - start));
@@ -141,15 +168,34 @@ void PrefixCache::evict_leaf(Node* node) {
 }
 
 bool PrefixCache::evict_snapshot(int32_t keep) {
-  size_t oldest = snapshots_.size();
-  for (size_t i = 0; i < snapshots_.size(); ++i)
-    if (snapshots_[i].slot != keep && (oldest == snapshots_.size() || snapshots_[i].used < snapshots_[oldest].used)) oldest = i;
-  if (oldest == snapshots_.size()) return false;
-  Node* node = snapshots_[oldest].node;
-  pool_.drop_slot(snapshots_[oldest].slot);
-  forget(oldest);
+  // Ends are counted from the highest position down, so that those behind are known before those below.
+  std::ranges::sort(snapshots_, [](const Snapshot& a, const Snapshot& b) { return a.end() > b.end(); });
+  for (Snapshot& s : snapshots_) s.n_ends = 0;
+  size_t worst = snapshots_.size();
+  double least = 0;
+  for (size_t i = 0; i < snapshots_.size(); ++i) {
+    Snapshot& s = snapshots_[i];
+    s.n_ends = std::max(s.n_ends, 1);
+    const Snapshot* below = snapshot_below(s);
+    if (below) snapshots_[static_cast<size_t>(below - snapshots_.data())].n_ends += s.n_ends;
+    if (s.slot == keep) continue;
+    const double worth = usefulness(s.end() - (below ? below->end() : 0), s.n_ends, static_cast<double>(clock_ - s.used) + 1);
+    if (worst < snapshots_.size() && worth >= least) continue;
+    worst = i, least = worth;
+  }
+  if (worst == snapshots_.size()) return false;
+  Node* node = snapshots_[worst].node;
+  pool_.drop_slot(snapshots_[worst].slot);
+  forget(worst);
   prune(node);
   return true;
+}
+
+// The next one at a lower position on the way to `s`.
+const PrefixCache::Snapshot* PrefixCache::snapshot_below(const Snapshot& s) const {
+  const Snapshot* best = best_snapshot(s.node, s.offset - 1);
+  for (const Node* at = s.node->parent; at && !best; at = at->parent) best = best_snapshot(at, static_cast<int32_t>(page_tokens_));
+  return best;
 }
 
 void PrefixCache::take_over(int32_t slot) {
@@ -170,6 +216,7 @@ void PrefixCache::touch_snapshot(int32_t slot) {
 
 void PrefixCache::clear() {
   while (oldest_) remove_leaf(oldest_);
+  roots_.clear();
 }
 
 void PrefixCache::forget(size_t snapshot) {
@@ -178,13 +225,14 @@ void PrefixCache::forget(size_t snapshot) {
   snapshots_.pop_back();
 }
 
-// Gives back leaves that lead to no snapshot any more.
+// Gives back leaves that lead to no snapshot any more, and a root that leads nowhere.
 void PrefixCache::prune(Node* node) {
-  while (needs_snapshots_ && node != &root_ && node->children.empty() && node->n_snapshots == 0) {
+  while (needs_snapshots_ && node->parent && node->children.empty() && node->n_snapshots == 0) {
     Node* parent = node->parent;
     remove_leaf(node);
     node = parent;
   }
+  if (!node->parent && node->children.empty()) roots_.erase(node->space);
 }
 
 void PrefixCache::remove_leaf(Node* node) {
@@ -205,7 +253,7 @@ void PrefixCache::remove_leaf(Node* node) {
 
 // Leaf first, so that ancestors end up newer than their descendants.
 void PrefixCache::use_path(Node* node) {
-  for (; node != &root_; node = node->parent) {
+  for (; node->parent; node = node->parent) {
     unlink(node);
     link_newest(node);
   }

@@ -1,10 +1,10 @@
-// scheduler: laying out steps, and what happens to the state around them.
+// scheduler: laying out steps, and what happens to the state after them.
 #include "engine/scheduler.h"
 #include <algorithm>
 #include <limits>
 
-Scheduler::Scheduler(Device& device, const EngineOptions& options, StatePlan plan, bool recurrent)
-    : device_(device), options_(options), recurrent_(recurrent), pool_(plan.n_pages, plan.n_slots), cache_(pool_, plan.page_tokens, recurrent) {
+Scheduler::Scheduler(Device& device, const EngineOptions& options, StatePlan plan, bool recurrent, Sizes sizes, DiskCache* disk)
+    : device_(device), options_(options), recurrent_(recurrent), sizes_(sizes), disk_(disk), pool_(plan.n_pages, plan.n_slots), cache_(pool_, plan.page_tokens, recurrent) {
   const auto rows = static_cast<size_t>(options.max_batch_tokens), sequences = static_cast<size_t>(options.max_sequences);
   ids_.reserve(rows);
   positions_.reserve(rows);
@@ -12,6 +12,13 @@ Scheduler::Scheduler(Device& device, const EngineOptions& options, StatePlan pla
   rows_.reserve(sequences);
   entries_.reserve(sequences);
   running_.reserve(sequences);
+  prompts_.reserve(sequences);
+}
+
+void Scheduler::arrive(Sequence& s) {
+  s.age = ++arrivals_;
+  s.arrived = EngineClock::now();
+  s.tenant = tenants_.get(s.request->tenant);
 }
 
 // ---- the next step ------------------------------------------------------------------------------------------------------
@@ -19,6 +26,7 @@ Scheduler::Scheduler(Device& device, const EngineOptions& options, StatePlan pla
 const Batch& Scheduler::next_step() {
   note_pauses();
   start_waiting();
+  continue_restores();
   // A preemption moves the sequences behind it, so look at all of them again; those that have their page cost nothing.
   for (size_t i = 0; i < running_.size();) {
     const size_t before = running_.size();
@@ -33,17 +41,29 @@ const Batch& Scheduler::next_step() {
   entries_.clear();
   for (const auto& sequence : running_)
     if (sequence->decoding() && !sequence->paused) add_rows(*sequence, 1);
-  const int decoding = static_cast<int>(ids_.size());
-  int left = options_.max_batch_tokens - decoding;
-  if (decoding > 0) left = std::min(left, options_.mixed_chunk);
-  for (const auto& sequence : running_) {
-    if (sequence->decoding() || sequence->paused || left <= 0) continue;
-    const int n_rows = chunk(*sequence, left);
-    if (n_rows > 0) add_rows(*sequence, n_rows);
-    left -= n_rows;
-  }
+  step_decoding_ = static_cast<int>(ids_.size());
+  add_prompt_rows(step_decoding_);
   batch_ = {ids_, positions_, rows_, logit_rows_};
   return batch_;
+}
+
+void Scheduler::add_prompt_rows(int n_decoding) {
+  prompts_.clear();
+  for (const auto& sequence : running_)
+    if (!sequence->decoding() && !sequence->paused && !sequence->restore) prompts_.push_back(sequence.get());
+  if (prompts_.empty()) return;
+  int left = options_.max_batch_tokens - n_decoding;
+  if (n_decoding > 0) left = std::min(left, pace_.rows(n_decoding, options_.mixed_chunk));
+  // Short prompts are answered soon, however long the others are; and the oldest one gets on, however many short ones come.
+  const Sequence* oldest = *std::ranges::min_element(prompts_, {}, &Sequence::age);
+  int kept = std::min(oldest->n_pending(), std::max(1, left / 4));
+  std::ranges::sort(prompts_, [](const Sequence* a, const Sequence* b) { return std::pair(a->n_pending(), a->age) < std::pair(b->n_pending(), b->age); });
+  for (Sequence* s : prompts_) {
+    if (s == oldest) kept = 0;
+    const int n_rows = left > kept ? chunk(*s, left - kept) : 0;
+    if (n_rows > 0) add_rows(*s, n_rows);
+    left -= n_rows;
+  }
 }
 
 void Scheduler::note_pauses() {
@@ -57,6 +77,7 @@ void Scheduler::note_pauses() {
 
 void Scheduler::took(double seconds) {
   constexpr size_t many_rows = 128;
+  pace_.took(step_decoding_, static_cast<int>(ids_.size()) - step_decoding_, seconds);
   if (ids_.size() < many_rows || seconds <= 0) return;
   rows_per_second_ = static_cast<double>(ids_.size()) / seconds;
 }
@@ -115,24 +136,37 @@ void Scheduler::advance(const Entry& entry) {
 void Scheduler::remember(Sequence& s) {
   if (!options_.prefix_cache || !s.request->use_cache) return;
   const auto tokens = std::span(s.tokens).first(static_cast<size_t>(s.n_past));
-  if (!recurrent_) return cache_.insert(tokens, s.pages);
+  const uint64_t space = s.request->cache_space;
+  if (!recurrent_) {
+    save(s);
+    return cache_.insert(space, tokens, s.pages);
+  }
   const bool regular = options_.snapshot_every_tokens > 0 && s.n_past % options_.snapshot_every_tokens == 0 && s.n_past < s.n_prompt;
   if (!regular && !std::ranges::binary_search(s.snapshot_at, s.n_past)) return;
-  if (cache_.has_snapshot(tokens)) return;
+  save(s);
+  if (cache_.has_snapshot(space, tokens)) return;
   const int32_t slot = obtain_slot(-1);
   if (slot < 0) return;  // all slots advance sequences
   device_.copy_slot(s.slot, slot);
-  cache_.insert(tokens, s.pages, slot);
+  cache_.insert(space, tokens, s.pages, slot);
 }
 
 std::shared_ptr<Sequence> Scheduler::retire(Sequence& s, bool keep) {
-  if (keep && options_.prefix_cache && s.request->use_cache && s.n_past > 0)
-    cache_.insert(std::span(s.tokens).first(static_cast<size_t>(s.n_past)), s.pages, std::exchange(s.slot, -1));
+  if (keep) put_away(s);
   release(s);
   return remove_running(s);
 }
 
+// Hands what a sequence has computed over to the prefix cache.
+void Scheduler::put_away(Sequence& s) {
+  if (!options_.prefix_cache || !s.request->use_cache || s.n_past == 0 || s.restore) return;
+  save(s);
+  cache_.insert(s.request->cache_space, std::span(s.tokens).first(static_cast<size_t>(s.n_past)), s.pages, std::exchange(s.slot, -1));
+}
+
 void Scheduler::release(Sequence& s) {
+  if (s.restore) disk_->cancel(*s.restore);
+  s.restore.reset();
   for (int32_t page : s.pages) pool_.drop_page(page);
   s.pages.clear();
   if (s.slot >= 0) pool_.drop_slot(std::exchange(s.slot, -1));
@@ -144,138 +178,6 @@ std::shared_ptr<Sequence> Scheduler::remove_running(Sequence& s) {
   CHECK(at != running_.end());
   auto sequence = std::move(*at);
   running_.erase(at);
+  --sequence->tenant->running;
   return sequence;
-}
-
-// ---- starting and preempting --------------------------------------------------------------------------------------------
-
-void Scheduler::start_waiting() {
-  for (size_t i = 0; i < waiting_.size();) {
-    if (waiting_[i]->room_rows(1) == 0) {  // preempted, and its reader is still behind
-      ++i;
-      continue;
-    }
-    if (static_cast<int>(running_.size()) < options_.max_sequences && start(*waiting_[i])) {
-      auto sequence = std::move(waiting_[i]);
-      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-      const auto older = [](const auto& a, const auto& b) { return a->age < b->age; };
-      running_.insert(std::upper_bound(running_.begin(), running_.end(), sequence, older), std::move(sequence));
-      continue;
-    }
-    if (!preempt_stalled()) return;
-    i = 0;
-  }
-}
-
-// Makes room by taking the state of a sequence whose reader has not read for a while.
-bool Scheduler::preempt_stalled() {
-  const auto long_ago = EngineClock::now() - stalled_after;
-  for (size_t i = running_.size(); i-- > 0;) {
-    if (!running_[i]->paused || running_[i]->paused_since > long_ago) continue;
-    preempt(*running_[i]);
-    return true;
-  }
-  return false;
-}
-
-bool Scheduler::start(Sequence& s) {
-  const bool reads_cache = options_.prefix_cache && s.request->use_cache && !(s.request->prompt_logits && s.prompt_reported < s.n_prompt);
-  hit_.tokens = 0;
-  hit_.slot = -1;
-  hit_.pages.clear();
-  // At least one token is always computed: its logits are what comes next.
-  if (reads_cache) cache_.find(std::span(s.tokens).first(s.tokens.size() - 1), hit_);
-  const size_t page_tokens = static_cast<size_t>(options_.page_tokens);
-  const size_t total = (s.tokens.size() + page_tokens - 1) / page_tokens, whole = static_cast<size_t>(hit_.tokens) / page_tokens;
-  const auto unpinned = std::count_if(hit_.pages.begin(), hit_.pages.end(), [&](int32_t page) { return !pool_.pinned(page); });
-  // Alone it always fits (see the class). Beside others a page is left over, so that it does not start only to be preempted at once.
-  const auto available = static_cast<size_t>(pool_.pages_total() - pool_.pages_pinned());
-  if (!running_.empty() && total - whole + static_cast<size_t>(unpinned) + 1 > available) return false;
-  if (recurrent_ && pool_.slots_free() == 0 && cache_.snapshots() == 0) return false;
-  for (int32_t page : hit_.pages) pool_.hold_page(page);  // before anything is evicted
-  if (recurrent_) place_in_slot(s, hit_.slot);
-  take_prefix(s, whole);
-  while (s.pages.size() < total) {
-    const int32_t page = obtain_page();
-    CHECK(page >= 0);
-    s.pages.push_back(page);
-  }
-  s.n_past = hit_.tokens;
-  s.paused = false;
-  cached_tokens_ += static_cast<uint64_t>(hit_.tokens);
-  if (s.was_started) return true;
-  s.was_started = true;
-  s.n_cached = hit_.tokens;
-  s.started = EngineClock::now();
-  return true;
-}
-
-// Whole pages are shared as they are: nobody writes to them again. A last page that is filled in part is copied, because this sequence
-// will write behind the prefix where another one already has.
-void Scheduler::take_prefix(Sequence& s, size_t whole_pages) {
-  s.pages.assign(hit_.pages.begin(), hit_.pages.begin() + static_cast<std::ptrdiff_t>(whole_pages));
-  if (hit_.pages.size() == whole_pages) return;
-  const int32_t shared = hit_.pages.back(), own = obtain_page();
-  CHECK(own >= 0);
-  device_.copy_page(shared, own);
-  pool_.drop_page(shared);
-  s.pages.push_back(own);
-}
-
-void Scheduler::place_in_slot(Sequence& s, int32_t snapshot) {
-  if (snapshot >= 0) cache_.touch_snapshot(snapshot);
-  s.slot = obtain_slot(snapshot);
-  if (s.slot < 0) {  // nothing but this snapshot is left: go on in it
-    CHECK(snapshot >= 0);
-    cache_.take_over(snapshot);
-    s.slot = snapshot;
-  } else if (snapshot >= 0) {
-    device_.copy_slot(snapshot, s.slot);
-  } else {
-    device_.clear_slot(s.slot);
-  }
-}
-
-int32_t Scheduler::obtain_page() {
-  for (;;) {
-    const int32_t page = pool_.take_page();
-    if (page >= 0 || !cache_.evict_page()) return page;
-  }
-}
-
-int32_t Scheduler::obtain_slot(int32_t keep) {
-  for (;;) {
-    const int32_t slot = pool_.take_slot();
-    if (slot >= 0 || !cache_.evict_snapshot(keep)) return slot;
-  }
-}
-
-// Takes the page that the next token needs. May preempt others, or the sequence itself when it is the youngest.
-void Scheduler::grow(Sequence& s) {
-  while (s.pages.size() * static_cast<size_t>(options_.page_tokens) < s.tokens.size()) {
-    const int32_t page = obtain_page();
-    if (page >= 0) {
-      s.pages.push_back(page);
-      continue;
-    }
-    Sequence* out = victim();
-    preempt(*out);
-    if (out == &s) return;
-  }
-}
-
-// Sequences that wait for a slow reader lose nothing now; after them the youngest.
-Sequence* Scheduler::victim() const {
-  for (size_t i = running_.size(); i-- > 0;)
-    if (running_[i]->paused) return running_[i].get();
-  CHECK(running_.size() > 1);
-  return running_.back().get();
-}
-
-void Scheduler::preempt(Sequence& s) {
-  release(s);
-  auto sequence = remove_running(s);
-  const auto older = [](const auto& a, const auto& b) { return a->age < b->age; };
-  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), sequence, older), std::move(sequence));
-  ++preemptions_;
 }

@@ -45,6 +45,11 @@ int Sequence::room_rows(int wanted) const {
   return wanted;
 }
 
+bool Sequence::wants_end(EngineClock::time_point now) {
+  if (request->deadline && now >= *request->deadline) expired = true;
+  return abandoned || expired;
+}
+
 bool Sequence::is_stop(TokenId id) const { return std::ranges::find(request->stop_ids, id) != request->stop_ids.end(); }
 
 bool Sequence::ended_by_itself() const {

@@ -4,8 +4,12 @@
 #include <chrono>
 #include <memory>
 #include <vector>
+#include "engine/cache_id.h"
 #include "engine/engine.h"
+#include "engine/tenants.h"
 #include "engine/token_channel.h"
+
+struct Restore;
 
 using EngineClock = std::chrono::steady_clock;
 
@@ -24,13 +28,21 @@ struct Sequence {
   TokenChannel channel;
   std::atomic<bool> abandoned{false};  // the waiting thread wants no more
 
-  uint64_t age = 0;                 // order of arrival; the youngest is preempted first
+  uint64_t age = 0;                 // order of arrival
+  std::shared_ptr<Tenant> tenant;   // set on arrival
+  EngineClock::time_point arrived;
   int32_t n_past = 0;               // tokens in the state
   std::vector<int32_t> pages;       // reserved in full: batches point into it
   int32_t slot = -1;
   int32_t prompt_reported = 0;      // prompt positions whose logits went out
   int32_t n_cached = 0;             // tokens that the first start found in the prefix cache
   bool was_started = false, completed = false;  // completed: ended by itself
+  bool expired = false;             // ended by its deadline
+  std::vector<CacheId> chain;       // names of the whole pages of tokens, as far as they were needed
+  int32_t n_saved = 0;              // whole pages that are on disk or on their way
+  int32_t snapshot_saved = -1;      // position of the last snapshot that is
+  std::shared_ptr<Restore> restore; // what is being read from disk; until then no rows are computed
+  Divergence divergence;            // where the prompt left what was cached when it was first started
   EngineClock::time_point started, first_token, last_token, paused_since;
   bool paused = false;
   float surprise = 0;               // mirostat's mu
@@ -40,6 +52,7 @@ struct Sequence {
   bool decoding() const { return n_generated() > 0 && n_pending() == 1; }
   int places(int rows) const;       // in the channel, that the events of the next `rows` rows take
   int room_rows(int wanted) const;  // how many of `wanted` rows the next step may take without overfilling the channel
+  bool wants_end(EngineClock::time_point now);  // its reader wants no more, or its deadline has passed
   bool is_stop(TokenId id) const;
   bool ended_by_itself() const;     // by its last token, or because its constraint lets nothing follow
   bool finished() const;            // that, or by length

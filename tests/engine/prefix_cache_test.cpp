@@ -9,12 +9,12 @@ using Ids = std::vector<TokenId>;
 void run(StatePool& pool, PrefixCache& cache, const Ids& tokens, int page_tokens, bool snapshot = false) {
   std::vector<int32_t> pages;
   for (size_t i = 0; i < tokens.size(); i += static_cast<size_t>(page_tokens)) pages.push_back(pool.take_page());
-  cache.insert(tokens, pages, snapshot ? pool.take_slot() : -1);
+  cache.insert(0, tokens, pages, snapshot ? pool.take_slot() : -1);
   for (int32_t page : pages) pool.drop_page(page);
 }
 int32_t found(PrefixCache& cache, const Ids& tokens) {
   CacheHit hit;
-  cache.find(tokens, hit);
+  cache.find(0, tokens, hit);
   return hit.tokens;
 }
 }  // namespace
@@ -44,7 +44,7 @@ TEST(PrefixCache, SnapshotsDecideWhereAPrefixEnds) {
   EXPECT_EQ(found(cache, {1, 2, 3, 4, 5, 7}), 3);
   EXPECT_EQ(found(cache, {1, 2}), 0);
   CacheHit hit;
-  cache.find(Ids{1, 2, 3, 4, 5, 6, 7}, hit);
+  cache.find(0, Ids{1, 2, 3, 4, 5, 6, 7}, hit);
   EXPECT_TRUE(cache.evict_snapshot(hit.slot));  // the other one
   EXPECT_EQ(found(cache, {1, 2, 3, 4, 5, 7}), 0);
   EXPECT_TRUE(cache.evict_snapshot());
@@ -63,7 +63,7 @@ TEST(PrefixCache, GivesUpTheLeastRecentlyUsedFirstAndHeldPagesLast) {
   EXPECT_TRUE(cache.evict_page());
   EXPECT_EQ(found(cache, {2, 2, 2, 2}), 2);
   CacheHit hit;
-  cache.find(Ids{2, 2}, hit);
+  cache.find(0, Ids{2, 2}, hit);
   pool.hold_page(hit.pages[0]);
   EXPECT_TRUE(cache.evict_page());
   EXPECT_TRUE(cache.evict_page());
