@@ -25,9 +25,9 @@ struct EngineOptions {
   bool prefix_cache = true;
   int snapshot_every_tokens = 2048;  // distance of recurrent snapshots inside a prompt
   int max_waiting = 1024;        // requests beyond this are refused with `overloaded`
-  std::string cache_dir;         // where cached state outlives the engine; "": nowhere
+  std::string cache_dir{};       // where cached state outlives the engine; "": nowhere
   size_t cache_disk_bytes = 0;   // bound of everything in cache_dir; 0: nothing is kept there
-  std::string cache_key;         // what state depends on beside tokens: model, template, precision, kv type, instruction set, format of the build
+  std::string cache_key{};       // what state depends on beside tokens: model, template, precision, kv type, instruction set, format of the build
 };
 
 // One token as it is sampled. `logits` is the row (before penalties and sampling; n_valid_ids long) when the request asked for it;
@@ -53,7 +53,7 @@ struct Divergence {
   int disk_tokens = 0;
   int at = 0;                                // the first token that no cached prompt of this space has; behind cached_tokens where no state was kept closer
   int from = 0;                              // position of the first id of `was` and `now`
-  std::vector<TokenId> was, now;             // what the most similar cached prompt has around `at`, and this one; empty in Engine::recent_prompts
+  std::vector<TokenId> was{}, now{};         // what the most similar cached prompt has around `at`, and this one; empty in Engine::recent_prompts
   double recomputed_s = 0;                   // from the start to the first token
 };
 

@@ -74,6 +74,53 @@ TEST(PrefixCache, GivesUpTheLeastRecentlyUsedFirstAndHeldPagesLast) {
   EXPECT_FALSE(cache.evict_page());
 }
 
+TEST(PrefixCache, SpacesShareNothing) {
+  StatePool pool(20, 0);
+  PrefixCache cache(pool, 4, false);
+  run(pool, cache, {1, 2, 3, 4, 5, 6}, 4);
+  CacheHit hit;
+  cache.find(1, Ids{1, 2, 3, 4, 5, 6}, hit);
+  EXPECT_EQ(hit.tokens, 0);
+  EXPECT_EQ(cache.nearest(1, Ids{1, 2, 3}, 4).at, 0);
+  EXPECT_EQ(cache.nearest(0, Ids{1, 2, 3, 9}, 2).at, 3);
+  EXPECT_EQ(cache.nearest(0, Ids{1, 2, 3, 9}, 2).follows, (Ids{4, 5}));
+}
+
+// Of a long conversation the snapshots that stay are spread over it, and the last one stays.
+TEST(PrefixCache, SnapshotsThatStayAreSpreadOverPositions) {
+  StatePool pool(100, 16);
+  PrefixCache cache(pool, 4, true);
+  Ids tokens;
+  for (int i = 0; i < 16; ++i) {
+    for (int k = 0; k < 8; ++k) tokens.push_back(k + i);
+    run(pool, cache, tokens, 4, true);
+  }
+  while (cache.snapshots() > 5) ASSERT_TRUE(cache.evict_snapshot());
+  int last = 0, widest = 0;
+  for (int end = 8; end <= 128; end += 8) {
+    if (!cache.has_snapshot(0, std::span(tokens).first(static_cast<size_t>(end)))) continue;
+    widest = std::max(widest, end - last);
+    last = end;
+  }
+  EXPECT_EQ(last, 128);
+  EXPECT_LE(widest, 64);
+}
+
+// What many conversations begin with stays, though it was used longer ago than the ends of some of them.
+TEST(PrefixCache, SharedSnapshotsStay) {
+  StatePool pool(200, 12);
+  PrefixCache cache(pool, 4, true);
+  Ids shared(40, 1);
+  run(pool, cache, shared, 4, true);
+  for (TokenId i = 0; i < 10; ++i) {
+    Ids talk = shared;
+    for (int k = 0; k < 8; ++k) talk.push_back(2 + i);
+    run(pool, cache, talk, 4, true);
+  }
+  while (cache.snapshots() > 3) ASSERT_TRUE(cache.evict_snapshot());
+  EXPECT_TRUE(cache.has_snapshot(0, shared));
+}
+
 TEST(PrefixCache, LosesNoPageOrSlotOverAThousandRandomEvents) {
   for (bool snapshots : {false, true}) {
     StatePool pool(40, 6);
