@@ -1,53 +1,52 @@
 // exchange: one request and the way to answer it, whole or as a stream of events.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include "core/json.h"
 #include "core/json_writer.h"
 #include "wire/http.h"
 #include "wire/metrics.h"
-#include "wire/watch.h"
 
-// A failure as the OpenAI dialect words it.
-struct ApiError {
-  int status = 400;
-  std::string message;
-  std::string type = "invalid_request_error";
-  std::string param;        // "": null
-  std::string code;         // "": null
-  Json more;                // further members of the error object, or null
+using Clock = std::chrono::steady_clock;
+
+// The client's end of a connection, as an answering thread sees it.
+class Peer {
+ public:
+  virtual ~Peer() = default;
+  // Takes all of `bytes` to be sent. Waits only while too much is unsent; false when the connection is broken or `stop` is requested in the wait.
+  virtual bool send(std::string bytes, const std::stop_token& stop) = 0;
+  virtual bool idle() const = 0;                           // everything has been sent
+  virtual std::stop_token left() const = 0;                // requested when the client leaves, or the server waits no longer
+  // Calls `ping`, which must not block, on another thread after every silence of the interval; once set_ping({}) returns, never again.
+  virtual void set_ping(std::function<void()> ping) = 0;
 };
-Json to_json(const ApiError& error);          // {"error":{…}}
-using ErrorShape = Json (*)(const ApiError&);  // how a dialect words an error
-ApiError to_api_error(const Error& error);    // the one table from Code to HTTP status
 
 // How the parts of a stream are told from one another: `data:` events, or one JSON text a line.
 enum class Framing : uint8_t { sse, ndjson };
 
-// The parts of a streamed answer. `send` and `finish` are for the answering thread, `ping` for the watching one.
+// The parts of a streamed answer. `send` and `finish` are for the answering thread, `ping` for another one.
 class EventStream {
  public:
   // Nothing is sent before the first event or ping: until then `started` is false and a plain answer is still possible.
-  EventStream(const Socket& socket, std::string head, bool chunked, Framing framing, std::chrono::seconds patience, std::stop_token stop)
-      : socket_(socket), head_(std::move(head)), chunked_(chunked), framing_(framing), patience_(patience), stop_(std::move(stop)) {}
+  EventStream(Peer& peer, std::string head, bool chunked, Framing framing) : peer_(peer), head_(std::move(head)), chunked_(chunked), framing_(framing) {}
   bool send(std::string_view data);  // one `data:` event, or one line; false when the reader is gone
   bool send_event(std::string_view name, std::string_view data);  // an event with a name; for sse only
   bool finish();                     // ends the body; false when the connection cannot be used again
-  void ping(std::string_view bytes);  // as they are, when the socket takes them at once
+  void ping(std::string_view bytes);  // as they are, unless something is being sent
   bool started() const { return started_; }
 
  private:
   std::string framed(std::string_view bytes);
   bool write(std::string_view bytes);
-  const Socket& socket_;
-  std::string head_, unsent_;        // unsent_: the rest of a ping that the socket took only in part
+  Peer& peer_;
+  std::string head_;
   const bool chunked_;
   const Framing framing_;
-  const std::chrono::seconds patience_;
-  const std::stop_token stop_;
   std::mutex mutex_;
   std::atomic<bool> started_ = false;
 };
@@ -61,9 +60,8 @@ struct RequestNotes {
 // One request being answered.
 class Exchange {
  public:
-  Exchange(const HttpRequest& request, const Socket& socket, const ServerOptions& options, Watcher& watcher, Metrics& metrics, Headers common, bool keep_alive)
-      : request(request), options(options), socket_(socket), watcher_(watcher), metrics_(metrics), common_(std::move(common)),
-        keep_alive_(keep_alive && request.keep_alive) {}
+  Exchange(const HttpRequest& request, Peer& peer, const ServerOptions& options, Metrics& metrics, Headers common, bool keep_alive)
+      : request(request), options(options), peer_(peer), metrics_(metrics), common_(std::move(common)), keep_alive_(keep_alive && request.keep_alive) {}
   const HttpRequest& request;
   const ServerOptions& options;
   void add_header(std::string name, std::string value) { common_.emplace_back(std::move(name), std::move(value)); }
@@ -92,12 +90,12 @@ class Exchange {
   // For the server, before a handler runs.
   void route(ErrorShape errors, Headers parts) { errors_ = errors, parts_ = std::move(parts); }
   void tenant(std::string name) { tenant_ = std::move(name); }
+  bool left() const { return peer_.left().stop_requested(); }
+  void end_connection() { keep_alive_ = false; }
 
  private:
-  void watch(std::stop_source& stop, std::function<void()> ping, const std::function<void()>& work);
   void send_whole(int status, std::string_view body, Headers more);
-  const Socket& socket_;
-  Watcher& watcher_;
+  Peer& peer_;
   Metrics& metrics_;
   const Clock::time_point started_ = Clock::now();
   int status_ = 0;

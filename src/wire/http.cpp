@@ -1,4 +1,4 @@
-// http: Boost.Beast's parser fed from a socket with deadlines.
+// http: Boost.Beast's parser within our limits, and the texts of answers.
 #include "wire/http.h"
 
 #include <algorithm>
@@ -10,88 +10,87 @@ namespace http = boost::beast::http;
 
 namespace {
 
-using Parser = http::request_parser<http::string_body>;
-constexpr size_t receive_bytes = size_t{64} << 10;
-constexpr size_t slowest_body_bytes_per_s = size_t{16} << 10;
 constexpr size_t max_unparsed_bytes = size_t{16} << 10;  // of chunk heads and trailers
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return out;
-}
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-ReadFailure failure_of(const boost::system::error_code& error, const ServerOptions& options) {
-  if (error == http::error::body_limit) return {413, "the request body is larger than " + std::to_string(options.max_body_bytes) + " bytes"};
-  if (error == http::error::header_limit) return {431, "the request header is larger than " + std::to_string(options.max_header_bytes) + " bytes"};
-  return {400, "cannot read the request as HTTP/1.1: " + error.message()};
-}
+ApiError too_large(int status, const std::string& what, const char* code) { return {status, what, "invalid_request_error", "", code, Json()}; }
 
-HttpRequest take(Parser& parser) {
-  auto& message = parser.get();
-  HttpRequest request;
-  request.method = std::string(view(message.method_string()));
-  const std::string_view target = view(message.target());
-  request.path = percent_decode(target.substr(0, target.find_first_of("?#")));
-  if (const size_t mark = target.find('?'); mark != std::string_view::npos) request.query = target.substr(mark + 1);
-  for (const auto& field : message) request.headers.emplace_back(lower(view(field.name_string())), std::string(view(field.value())));
-  request.body = std::move(message.body());
-  request.http11 = message.version() >= 11;
-  request.keep_alive = message.keep_alive();
-  return request;
+ApiError describe(const boost::system::error_code& error, const ServerOptions& options) {
+  if (error == http::error::body_limit) return too_large(413, "the request body is larger than " + std::to_string(options.max_body_bytes) + " bytes", "request_too_large");
+  if (error == http::error::header_limit) return too_large(431, "the request header is larger than " + std::to_string(options.max_header_bytes) + " bytes", "");
+  return {400, "cannot read the request as HTTP/1.1: " + error.message(), "invalid_request_error", "", "", Json()};
 }
 
 }  // namespace
+
+struct RequestParser::Parts {
+  explicit Parts(const ServerOptions& options) : options(options) {}
+  State fail(ApiError error) {
+    failure = std::move(error);
+    return State::failed;
+  }
+  const ServerOptions& options;
+  http::request_parser<http::string_body> parser;
+  ApiError failure;
+  bool continued = false, counted = false;
+};
 
 std::string_view HttpRequest::header(std::string_view lower_name) const {
   const auto found = std::find_if(headers.begin(), headers.end(), [&](const auto& field) { return field.first == lower_name; });
   return found == headers.end() ? std::string_view() : std::string_view(found->second);
 }
 
-// Appends what has arrived to buffered_. False on a timeout, the end, or a wake.
-bool RequestReader::receive(Clock::time_point deadline, int wake_fd) {
-  if (socket_.wait(deadline, wake_fd) != Socket::Wait::readable) return false;
-  const size_t before = buffered_.size();
-  buffered_.resize(before + receive_bytes);
-  const int count = socket_.receive(std::span(buffered_).subspan(before));
-  buffered_.resize(before + static_cast<size_t>(std::max(count, 0)));
-  return count != 0;
+RequestParser::RequestParser(const ServerOptions& options) : parts_(std::make_unique<Parts>(options)) {
+  parts_->parser.eager(true);
+  parts_->parser.header_limit(static_cast<uint32_t>(std::min<size_t>(options.max_header_bytes, UINT32_MAX)));
+  parts_->parser.body_limit(options.max_body_bytes);
 }
 
-std::variant<HttpRequest, ReadFailure> RequestReader::next() {
-  const auto now = Clock::now();
-  while (buffered_.empty()) {
-    if (!receive(now + std::chrono::seconds(options_.idle_timeout_s), wake_fd_)) return ReadFailure{};
-  }
-  Parser parser;
-  parser.eager(true);
-  parser.header_limit(static_cast<uint32_t>(std::min<size_t>(options_.max_header_bytes, UINT32_MAX)));
-  parser.body_limit(options_.max_body_bytes);
-  const auto start = Clock::now();
-  const auto patience = std::chrono::seconds(options_.header_timeout_s);
-  size_t received = 0;
-  bool continued = false;
-  while (true) {
+RequestParser::~RequestParser() = default;
+
+RequestParser::State RequestParser::feed(std::string& bytes) {
+  auto& [options, parser, failure, continued, counted] = *parts_;
+  size_t used = 1;
+  while (used > 0 && !bytes.empty()) {
     boost::system::error_code error;
-    const size_t used = buffered_.empty() ? 0 : parser.put(boost::asio::buffer(buffered_), error);
-    buffered_.erase(0, used);
-    received += used;
-    if (error && error != http::error::need_more) return failure_of(error, options_);
-    if (parser.is_done()) return take(parser);
-    const bool in_body = parser.is_header_done();
-    if (in_body && buffered_.size() > max_unparsed_bytes) return ReadFailure{400, "cannot read the request body: a chunk head is too long"};
-    if (in_body && !continued && lower(view(parser.get()[http::field::expect])) == "100-continue") {
-      continued = true;
-      if (!socket_.send_all("HTTP/1.1 100 Continue\r\n\r\n", patience, {})) return ReadFailure{};
+    used = parser.put(boost::asio::buffer(bytes), error);
+    bytes.erase(0, used);
+    if (error && error != http::error::need_more) return parts_->fail(describe(error, options));
+    if (parser.is_header_done() && !std::exchange(counted, true)) {
+      const auto fields = std::distance(parser.get().begin(), parser.get().end());
+      if (fields > options.max_headers) return parts_->fail(too_large(431, "the request has more than " + std::to_string(options.max_headers) + " header fields", ""));
     }
-    if (used > 0 && !buffered_.empty()) continue;
-    const auto allowance = in_body ? std::chrono::seconds(received / slowest_body_bytes_per_s) : std::chrono::seconds(0);
-    if (receive(start + patience + allowance, -1)) continue;
-    if (Clock::now() < start + patience + allowance) return ReadFailure{};  // the peer's end in the middle of a request
-    return ReadFailure{408, in_body ? "the request body did not arrive in time" : "the request header did not arrive in time"};
+    if (parser.is_done()) return State::done;
   }
+  if (parser.is_header_done() && bytes.size() > max_unparsed_bytes) {
+    return parts_->fail({400, "cannot read the request body: a chunk head is too long", "invalid_request_error", "", "", Json()});
+  }
+  return State::more;
+}
+
+bool RequestParser::in_body() const { return parts_->parser.is_header_done(); }
+size_t RequestParser::body_bytes() const { return parts_->parser.get().body().size(); }
+const ApiError& RequestParser::failure() const { return parts_->failure; }
+
+bool RequestParser::wants_continue() {
+  if (!in_body() || parts_->continued || lower_case(view(parts_->parser.get()[http::field::expect])) != "100-continue") return false;
+  return parts_->continued = true;
+}
+
+HttpRequest RequestParser::take() {
+  HttpRequest request;
+  if (!in_body()) return request;
+  auto& message = parts_->parser.get();
+  request.method = std::string(view(message.method_string()));
+  const std::string_view target = view(message.target());
+  request.path = percent_decode(target.substr(0, target.find_first_of("?#")));
+  if (const size_t mark = target.find('?'); mark != std::string_view::npos) request.query = target.substr(mark + 1);
+  for (const auto& field : message) request.headers.emplace_back(lower_case(view(field.name_string())), std::string(view(field.value())));
+  request.http11 = message.version() >= 11;
+  request.keep_alive = message.keep_alive();
+  if (parts_->parser.is_done()) request.body = std::move(message.body());
+  return request;
 }
 
 std::string_view reason_phrase(int status) {
@@ -105,6 +104,7 @@ std::string_view reason_phrase(int status) {
     case 405: return "Method Not Allowed";
     case 408: return "Request Timeout";
     case 413: return "Content Too Large";
+    case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
     case 499: return "Client Closed Request";
     case 501: return "Not Implemented";
@@ -144,5 +144,11 @@ std::string percent_decode(std::string_view text) {
       out += text[i];
     }
   }
+  return out;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   return out;
 }

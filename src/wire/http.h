@@ -1,11 +1,11 @@
-// http: HTTP/1.1 messages: reads one request from a socket within limits, writes heads and whole answers.
+// http: HTTP/1.1 messages: requests read from bytes within limits, heads of answers written.
 #pragma once
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
-#include "wire/socket.h"
+#include "wire/errors.h"
 #include "wire/wire.h"
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -20,25 +20,22 @@ struct HttpRequest {
   std::string_view header(std::string_view lower_name) const;  // "" when absent
 };
 
-// A request that could not be read. status 0: the connection is over and there is nobody to answer.
-struct ReadFailure {
-  int status = 0;
-  std::string message;
-};
-
-// Reads the requests of one connection, one after another; bytes behind a request wait for the next call.
-class RequestReader {
+// Reads one request from bytes as they arrive. Boost.Beast's parser with our limits.
+class RequestParser {
  public:
-  // `wake_fd` becoming readable ends the wait for a new request.
-  RequestReader(const Socket& socket, const ServerOptions& options, int wake_fd) : socket_(socket), options_(options), wake_fd_(wake_fd) {}
-  std::variant<HttpRequest, ReadFailure> next();
+  explicit RequestParser(const ServerOptions& options);
+  ~RequestParser();
+  enum class State : uint8_t { more, done, failed };
+  State feed(std::string& bytes);          // takes what belongs to this request off the front
+  bool in_body() const;                    // the header is complete
+  size_t body_bytes() const;               // so far
+  bool wants_continue();                   // true once: the client waits for 100 Continue before it sends the body
+  const ApiError& failure() const;         // after failed
+  HttpRequest take();                      // after done; after failed what is known of the header
 
  private:
-  bool receive(Clock::time_point deadline, int wake_fd);
-  const Socket& socket_;
-  const ServerOptions& options_;
-  int wake_fd_;
-  std::string buffered_;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 std::string_view reason_phrase(int status);
@@ -47,3 +44,4 @@ std::string render_head(int status, const Headers& headers);
 // Control characters and non-ASCII become '?', and no more than `limit` characters stay.
 std::string header_safe(std::string_view text, size_t limit);
 std::string percent_decode(std::string_view text);
+std::string lower_case(std::string_view text);

@@ -15,7 +15,7 @@ const Route routes[] = {
     {"GET /health HTTP/1.0\r\n\r\n", 200, "Connection: close"},
     {"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n", 200, "Connection: close"},
     {"GET /nothing HTTP/1.1\r\n\r\n", 404, ""},
-    {"GET / HTTP/1.1\r\n\r\n", 404, ""},
+    {"GET / HTTP/1.1\r\n\r\n", 200, "Content-Type: text/plain"},
     {"GET /v1/chat/completions HTTP/1.1\r\n\r\n", 405, "Allow: POST, OPTIONS"},
     {"DELETE /v1/models HTTP/1.1\r\n\r\n", 405, "Allow: GET, HEAD, OPTIONS"},
     {"POST /health HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 405, ""},
