@@ -1,9 +1,12 @@
 // grammar tests: the primitives, and the matcher against a slow reference that follows the nodes word by word.
 #include <algorithm>
+#include <chrono>
 #include <gtest/gtest.h>
+#include <random>
 
 #include "text/grammar.h"
 #include "text/grammar_reference.h"
+#include "text/text.h"
 #include "text/unicode.h"
 
 using Node = GrammarBuilder::Node;
@@ -55,4 +58,137 @@ TEST(GrammarParts, reference_follows_recursion_and_repeats) {
     EXPECT_EQ(viable, prefix) << text;
   }
   EXPECT_EQ(b.literal("x"), b.literal("x"));
+}
+
+// A vocabulary of any byte strings; the last token is the end.
+class ListTokenizer final : public Tokenizer {
+ public:
+  explicit ListTokenizer(std::vector<std::string> tokens) : tokens_(std::move(tokens)) { tokens_.emplace_back(); }
+  std::vector<TokenId> encode(std::string_view, EncodeOptions) const override { return {}; }
+  std::string_view bytes(TokenId id, bool) const override { return tokens_[size_t(id)]; }
+  bool is_special(TokenId id) const override { return tokens_[size_t(id)].empty(); }
+  std::optional<TokenId> find(std::string_view) const override { return std::nullopt; }
+  int size() const override { return int(tokens_.size()); }
+  std::optional<TokenId> bos() const override { return std::nullopt; }
+  std::optional<TokenId> eos() const override { return size() - 1; }
+  TokenId end() const { return size() - 1; }
+
+ private:
+  std::vector<std::string> tokens_;
+};
+
+// Grammars over the letters a and b, with everything that can go wrong: recursion on both sides, cycles of empty rules, nested counts.
+struct RandomGrammar {
+  std::mt19937& random;
+  GrammarBuilder builder;
+  std::vector<Node> rules, nodes;
+  int below(int n) { return int(random() % unsigned(n)); }
+  Node any() { return below(3) == 0 ? rules[size_t(below(int(rules.size())))] : nodes[size_t(below(int(nodes.size())))]; }
+  Node make() {
+    for (int i = 1 + below(4); i > 0; i--) rules.push_back(builder.declare());
+    ByteSet both;
+    both.set('a').set('b');
+    nodes = {builder.literal("a"), builder.literal("b"), builder.literal("ab"), builder.bytes(both), builder.empty()};
+    for (int i = 0; i < 12; i++) {
+      std::vector<Node> parts;
+      for (int n = 1 + below(3); n > 0; n--) parts.push_back(any());
+      const int least = below(4), kind = below(5);
+      if (kind < 2) nodes.push_back(builder.sequence(parts));
+      else if (kind < 4) nodes.push_back(builder.choice(parts));
+      else if (below(3) == 0) nodes.push_back(builder.repeat(nodes[size_t(below(int(std::min<size_t>(nodes.size(), 9))))], below(2) * 9, below(3) == 0 ? -1 : 9 + below(20)));
+      else nodes.push_back(builder.repeat(any(), least, below(3) == 0 ? -1 : least + below(3)));
+    }
+    for (const Node rule : rules) builder.define(rule, nodes[nodes.size() - 1 - size_t(below(8))]);
+    return below(2) == 0 ? rules[0] : nodes.back();
+  }
+};
+
+static std::string random_text(std::mt19937& random, size_t n) {
+  std::string out;
+  for (size_t i = 0; i < n; i++) out += random() % 2 ? 'a' : 'b';
+  return out;
+}
+
+static const std::vector<std::string> kLetters = {"a", "b", "ab", "aa", "ba", "bb", "aba", "abb", "aab", "bab", "abab", "aaaa", "bbbb", "babab", "ab", "c"};
+
+TEST(GrammarMatcher, agrees_with_the_reference_on_random_grammars) {
+  const ListTokenizer tokenizer(kLetters);
+  const auto trie = TokenTrie::make(tokenizer, std::array{tokenizer.end()});
+  int n_built = 0, n_matches = 0, n_prefixes = 0;
+  for (unsigned seed = 0; seed < 1500; seed++) {
+    std::mt19937 random(seed);
+    RandomGrammar maker{random, {}, {}, {}};
+    const Node root = maker.make();
+    RandomGrammar again{*new std::mt19937(seed), {}, {}, {}};  // the builder is used up by build(); the reference reads an equal one
+    const std::unique_ptr<std::mt19937> owner(&again.random);
+    again.make();
+    auto grammar = std::move(maker.builder).build(root);
+    bool productive = false;
+    reference_match(again.builder, root, "", &productive);
+    ASSERT_EQ(bool(grammar), productive) << "seed " << seed << ": " << (grammar ? "" : grammar.error().message);
+    if (!grammar) continue;
+    n_built++;
+    for (int round = 0; round < 6; round++) {
+      const std::string text = random_text(random, random() % 11);
+      auto matcher = GrammarMatcher::make(*grammar, trie);
+      for (size_t n = 0; n <= text.size(); n++) {
+        bool viable = false;
+        const bool match = reference_match(again.builder, root, text.substr(0, n), &viable);
+        const bool accepted = n == 0 || matcher->accept_bytes(text.substr(n - 1, 1));
+        ASSERT_EQ(accepted, viable) << "seed " << seed << " text " << text.substr(0, n);
+        if (!accepted) break;
+        ASSERT_EQ(matcher->may_end(), match) << "seed " << seed << " text " << text.substr(0, n);
+        n_matches += match, n_prefixes += viable && !match;
+      }
+    }
+  }
+  EXPECT_GT(n_built, 1000);
+  EXPECT_GT(n_matches, 1000);
+  EXPECT_GT(n_prefixes, 1000);
+}
+
+TEST(GrammarMatcher, masks_forced_bytes_and_rewinding_agree_with_trying) {
+  const ListTokenizer tokenizer(kLetters);
+  const auto trie = TokenTrie::make(tokenizer, std::array{tokenizer.end()});
+  for (unsigned seed = 0; seed < 1500; seed++) {
+    std::mt19937 random(seed);
+    RandomGrammar maker{random, {}, {}, {}};
+    const Node root = maker.make();
+    auto grammar = std::move(maker.builder).build(root);
+    if (!grammar) continue;
+    auto matcher = GrammarMatcher::make(*grammar, trie);
+    std::vector<TokenId> accepted;
+    for (int step = 0; step < 12; step++) {
+      const auto mask = matcher->mask();
+      const std::vector<uint64_t> bits(mask.begin(), mask.end());
+      std::vector<TokenId> allowed;
+      std::bitset<256> next;
+      auto fresh = GrammarMatcher::make(*grammar, trie);
+      for (const TokenId before : accepted) ASSERT_TRUE(fresh->accept(before));
+      for (TokenId id = 0; id < tokenizer.size(); id++) {
+        const bool can = fresh->accept(id);
+        if (can) fresh->rewind(1);
+        if (can && id != tokenizer.end()) allowed.push_back(id), next.set(uint8_t(tokenizer.bytes(id, true)[0]));
+        ASSERT_EQ(bits[size_t(id) / 64] >> (id % 64) & 1, uint64_t(can)) << "seed " << seed << " token " << id << " step " << step;
+      }
+      EXPECT_EQ(bits[size_t(tokenizer.end()) / 64] >> (tokenizer.end() % 64) & 1, uint64_t(matcher->may_end()));
+      EXPECT_EQ(matcher->must_end(), matcher->may_end() && allowed.empty());
+      const std::string forced = matcher->forced();
+      if (next.count() != 1 || matcher->may_end()) EXPECT_EQ(forced, "");
+      else EXPECT_TRUE(!forced.empty() && next[uint8_t(forced[0])]);
+      if (!forced.empty()) {
+        ASSERT_TRUE(matcher->accept_bytes(forced));
+        matcher->rewind(1);
+      }
+      if (allowed.empty()) break;
+      if (accepted.size() > 2 && random() % 4 == 0) {
+        const int back = 1 + int(random() % 3);
+        matcher->rewind(back);
+        accepted.resize(accepted.size() - size_t(back));
+        continue;
+      }
+      accepted.push_back(allowed[random() % allowed.size()]);
+      ASSERT_TRUE(matcher->accept(accepted.back()));
+    }
+  }
 }
