@@ -68,7 +68,7 @@ Result<Texts> SchemaCompiler::texts(const SchemaLimits& limits) {
   if (limits.values) return values(limits);
   std::vector<Node> ways;
   for (const JsonType type : {object_type, array_type, string_type, integer_type, boolean_type, null_type}) {
-    if ((limits.types & (type == integer_type ? number_type : type)) == 0) continue;
+    if ((limits.types & (type == integer_type ? number_type : uint8_t{type})) == 0) continue;
     TRY(const Texts one, one_type(limits, type));
     if (one) ways.push_back(*one);
   }

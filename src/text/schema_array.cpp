@@ -103,17 +103,24 @@ Result<Texts> SchemaCompiler::distinct_items(const SchemaLimits& limits) {
   if (most < limits.min_items) return Texts();
   if (most == 0) return Texts(builder_.literal("[]"));
   const bool any_order = nodes.size() <= kAnyOrder;
-  if (!any_order && count * count > static_cast<int64_t>(kMostStates) * 10) return places_.refuse(limits.place, "\"uniqueItems\" over too many values");
+  const int64_t cap = any_order || most < count ? most : std::max<int64_t>(limits.min_items, 1);  // more need not be told apart
+  if (!any_order && count * cap > static_cast<int64_t>(kMostStates)) return places_.refuse(limits.place, "\"uniqueItems\" over too many values");
   Sequence list{builder_, parts_};
   // `used`: bits of the values so far, or how many of the values in order are behind. `taken`: items so far.
   const auto after = [&](auto& self, int64_t used, int64_t taken) -> Texts {
     const auto [known, added] = list.states.try_emplace({used, taken});
     if (!added) return known->second;
     std::vector<Node> ways;
-    if (taken >= std::max<int64_t>(limits.min_items, 1)) ways.push_back(builder_.empty());
-    for (int64_t i = any_order ? 0 : used; i < count && taken < most; ++i) {
-      if (any_order && (used >> i & 1) != 0) continue;
-      if (const Texts rest = self(self, any_order ? used | int64_t{1} << i : i + 1, taken + 1)) ways.push_back(list.item(taken == 0, nodes[static_cast<size_t>(i)], *rest));
+    const auto take = [&](int64_t i, int64_t then) {
+      if (const Texts rest = self(self, then, std::min(cap, taken + 1))) ways.push_back(list.item(taken == 0, nodes[static_cast<size_t>(i)], *rest));
+    };
+    if (any_order ? taken >= std::max<int64_t>(limits.min_items, 1) : used == count && taken >= std::max<int64_t>(limits.min_items, 1)) ways.push_back(builder_.empty());
+    const bool more = any_order || most < count ? taken < most : true;
+    for (int64_t i = 0; any_order && more && i < count; ++i)
+      if ((used >> i & 1) == 0) take(i, used | int64_t{1} << i);
+    if (!any_order && used < count) {
+      if (more) take(used, used + 1);
+      if (const Texts rest = self(self, used + 1, taken)) ways.push_back(*rest);
     }
     return list.states[{used, taken}] = list.rule(ways);
   };
