@@ -48,6 +48,9 @@ class ToolSyntax {
   virtual Result<GrammarBuilder::Node> calls(GrammarBuilder& builder, std::span<const ToolSpec> tools, bool parallel) const = 0;
   // The markup that a free answer opens a call with; text up to and including it is unconstrained, what follows obeys `calls`.
   virtual std::string_view trigger() const = 0;
+  // Parts of the markup that a vocabulary may have as control tokens, whose text is usually left out: here it must reach the parser,
+  // and a grammar must be able to ask for it.
+  virtual std::vector<std::string_view> control_texts() const { return {}; }
 };
 // The syntax that a template was written for, judged by what it renders; a JSON fallback when it is none of the known ones.
 // Null when the template ignores tools.
