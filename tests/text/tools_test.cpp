@@ -272,16 +272,16 @@ TEST(Tools, BytesThatAreNoTextBecomeText) {
 
 TEST(Tools, LongAnswersTakeLinearTime) {
   std::string text = "<tool_call>\n<function=write_file>\n<parameter=content>\n";
-  for (int i = 0; i < 40000; i++) text += "</parameter>            \n\n\n<tool_call>{\"<function=<<<";
-  for (int i = 0; i < 40000; i++) text += "<tool_call>\n{\"name\":{\"{{{";
+  for (int i = 0; i < 10000; i++) text += "</parameter>            \n\n\n<tool_call>{\"<function=<<<";
+  for (int i = 0; i < 10000; i++) text += "<tool_call>\n{\"name\":{\"{{{";
   for (const ToolSyntax* syntax : tool_syntaxes()) {
     const auto start = std::chrono::steady_clock::now();
     (void)read(*syntax, {text});
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)) << syntax->name();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << syntax->name();
   }
 }
 
-TEST(Tools, RandomPiecesOfMarkupLoseNothingAndEndValid) {
+TEST(Tools, RandomPiecesOfMarkup) {
   static constexpr std::string_view parts[] = {"<tool_call>", "</tool_call>", "<function=ping>", "<function=get_weather>", "</function>", "<parameter=city>", "<parameter=days>", "</parameter>", "\n", " ",
     "{", "}", "[", "]", "\"", ":", ",", "\"name\"", "\"ping\"", "\"arguments\"", "{}", "[TOOL_CALLS]", "ping", "[ARGS]", "<|python_tag|>", "<|tool_call>", "call:", "<tool_call|>", "<|\"|>", "```tool_code\n", "```",
     "(", ")", "=", "'", "x", "5", "true", "\\", "{\"name\": \"ping\", \"arguments\": {", "{\"name\": \"ping\", \"arguments\": {}}", "é", "<|tool_call>call:ping{", "a:"};
@@ -292,6 +292,11 @@ TEST(Tools, RandomPiecesOfMarkupLoseNothingAndEndValid) {
     for (const ToolSyntax* syntax : tool_syntaxes()) {
       const auto whole = read(*syntax, {text});
       check_valid(whole, text);
+      if (std::ranges::none_of(whole, [](const std::string& event) { return event[0] == 'B'; })) {  // no call: every byte is there
+        std::string all;
+        for (const std::string& event : whole) all += event.substr(2);
+        ASSERT_EQ(all, text) << syntax->name();
+      }
       std::vector<std::string_view> pieces;
       for (size_t at = 0, n; at < text.size(); at += n) pieces.push_back(std::string_view(text).substr(at, n = 1 + random() % 9));
       ASSERT_EQ(read(*syntax, pieces), whole) << syntax->name() << ": " << text;

@@ -13,7 +13,7 @@ const ToolSyntax& tool_code_syntax();     // ```tool_code with JSON or Python's 
 
 // JSON objects with a name and arguments between marks that a template brings along. Never freed: one for each markup ever seen.
 struct JsonMarkup {
-  std::string open, close, arguments_key = "arguments";
+  std::string open{}, close{}, arguments_key = "arguments";
   bool array = false;  // the objects stand in one
   bool operator==(const JsonMarkup&) const = default;
 };

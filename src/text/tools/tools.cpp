@@ -41,9 +41,10 @@ Result<ToolSpec> read_tool(JsonView entry, size_t index) {
 Result<std::vector<ToolSpec>> read_tools(std::string_view tools_json) {
   std::vector<ToolSpec> tools;
   if (tools_json.empty()) return tools;
-  TRY(const JsonDocument document, JsonDocument::parse("tools", tools_json));
+  const auto document = JsonDocument::parse("tools", tools_json);
+  if (!document) return Error{Code::invalid_request, document.error().message};
   simdjson::dom::array entries;
-  if (document.root().get(entries) != simdjson::SUCCESS) return Error{Code::invalid_request, "cannot read tools: an array was expected"};
+  if (document->root().get(entries) != simdjson::SUCCESS) return Error{Code::invalid_request, "cannot read tools: an array was expected"};
   if (entries.size() > kTools) return Error{Code::invalid_request, "cannot read tools: at most 1024 are possible"};
   std::set<std::string> names;
   for (JsonView entry : entries) {
