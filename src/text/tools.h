@@ -21,14 +21,16 @@ struct ToolEvent {
     begin,       // a call starts: `index`, `name`
     arguments,   // the next piece of its arguments' JSON text
     end,         // it is complete; all its pieces together are valid JSON
-    cut,         // the text ended inside the call
-    malformed,   // what looked like a call is none: `text` is what was held back
+    cut,         // it stops short: the text ended inside it, or what follows is no JSON and comes as text
+    malformed,   // what looked like a call is none, or calls a tool that was not offered: `text` is what was held back of it
   } kind = Kind::text;
   int index = 0;
   std::string name, text;
 };
 
-// Reads one answer. Holds back only what may be the beginning of a call's markup.
+// Reads one answer. Holds back only what may be the beginning of a call's markup, a call until it is certain to be one (its name is
+// known and its arguments begin), and values that can only be cast when they are whole. Nothing else is lost but the markup of calls and
+// the white space between them: what is no call comes back as text. A call is announced once; its end or cut always follows.
 class ToolParser {
  public:
   virtual ~ToolParser() = default;

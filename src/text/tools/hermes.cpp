@@ -9,6 +9,7 @@ class Hermes final : public ToolSyntax {
   std::string_view name() const override { return "hermes"; }
   std::unique_ptr<ToolParser> parser(std::span<const ToolSpec> tools) const override { return std::make_unique<StreamParser>(tools, tagged_marks()); }
   std::string_view trigger() const override { return "<tool_call>"; }
+  std::vector<std::string_view> control_texts() const override { return {"<tool_call>", "</tool_call>"}; }
   Result<NodeId> calls(GrammarBuilder& builder, std::span<const ToolSpec> tools, bool parallel) const override {
     TRY(const NodeId object, one_of_tools(builder, tools, [&](const ToolSpec& tool) { return json_call(builder, tool, "arguments"); }));
     const NodeId parts[] = {builder.literal("<tool_call>\n"), object, builder.literal("\n</tool_call>")};

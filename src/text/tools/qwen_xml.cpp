@@ -91,6 +91,7 @@ class QwenXml final : public ToolSyntax {
   std::string_view name() const override { return "qwen_xml"; }
   std::unique_ptr<ToolParser> parser(std::span<const ToolSpec> tools) const override { return std::make_unique<StreamParser>(tools, tagged_marks()); }
   std::string_view trigger() const override { return "<tool_call>"; }
+  std::vector<std::string_view> control_texts() const override { return {"<tool_call>", "</tool_call>"}; }
   Result<NodeId> calls(GrammarBuilder& builder, std::span<const ToolSpec> tools, bool parallel) const override {
     Parameters parameters(builder);
     const auto call = [&](const ToolSpec& tool) -> Result<NodeId> {

@@ -75,7 +75,10 @@ Status RawValues::collect_parts(const Json& schema, const char* keyword, int dep
 
 Status RawValues::collect_text(const Json& schema) {
   static constexpr std::string_view known[] = {"type", "pattern", "minLength", "maxLength", "format", "nullable"};
-  if (const std::string* other = unknown_keyword(schema, known)) return unsupported_keyword(*other);
+  if (const std::string* other = unknown_keyword(schema, known)) {
+    if (types_of_json(schema, root_) == type_any) return collect_json(schema);  // as JSON, strings too: the parser takes either
+    return unsupported_keyword(*other);
+  }
   const int64_t least = schema.contains("minLength") && schema["minLength"].is_number() ? schema["minLength"].get<int64_t>() : 0;
   const int64_t most = schema.contains("maxLength") && schema["maxLength"].is_number() ? schema["maxLength"].get<int64_t>() : -1;
   if (schema.contains("format")) return unsupported_keyword("format");
