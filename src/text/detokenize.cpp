@@ -4,19 +4,6 @@
 #include "text/text.h"
 #include "text/unicode.h"
 
-// Moves the complete characters of `pending` to `out`; an incomplete last one (at most 3 bytes) stays.
-static void emit_complete(std::string& pending, std::string& out) {
-  size_t at = 0;
-  while (at < pending.size()) {
-    const Utf8Step step = utf8_step(pending, at);
-    if (step.kind == Utf8Step::Kind::cut) break;
-    if (step.kind == Utf8Step::Kind::valid) out.append(pending, at, step.length);
-    else out += "\xef\xbf\xbd";
-    at += step.length;
-  }
-  pending.erase(0, at);
-}
-
 Detokenizer::Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special) : tokenizer_(std::move(tokenizer)), skip_special_(skip_special) {}
 
 void Detokenizer::push(TokenId id, std::string& out) {
@@ -24,7 +11,7 @@ void Detokenizer::push(TokenId id, std::string& out) {
   if (skipped) return;
   pending_ += at_start_ ? tokenizer_->bytes_at_start(id, skip_special_) : tokenizer_->bytes(id, skip_special_);
   at_start_ = false;
-  emit_complete(pending_, out);
+  take_whole_characters(pending_, out);
 }
 
 void Detokenizer::flush(std::string& out) {
@@ -40,7 +27,7 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, bool skip_special) c
     if (running.empty()) continue;
     pending += at_start ? bytes_at_start(id, skip_special) : running;
     at_start = false;
-    emit_complete(pending, out);
+    take_whole_characters(pending, out);
   }
   if (!pending.empty()) out += "\xef\xbf\xbd";
   return out;

@@ -21,14 +21,16 @@ struct ToolEvent {
     begin,       // a call starts: `index`, `name`
     arguments,   // the next piece of its arguments' JSON text
     end,         // it is complete; all its pieces together are valid JSON
-    cut,         // the text ended inside the call
-    malformed,   // what looked like a call is none: `text` is what was held back
+    cut,         // it stops short: the text ended inside it, or what follows is no JSON and comes as text
+    malformed,   // what looked like a call is none, or calls a tool that was not offered: `text` is what was held back of it
   } kind = Kind::text;
   int index = 0;
   std::string name, text;
 };
 
-// Reads one answer. Holds back only what may be the beginning of a call's markup.
+// Reads one answer. Holds back only what may be the beginning of a call's markup, a call until it is certain to be one (its name is
+// known and its arguments begin), and values that can only be cast when they are whole. Nothing else is lost but the markup of calls and
+// the white space between them: what is no call comes back as text. A call is announced once; its end or cut always follows.
 class ToolParser {
  public:
   virtual ~ToolParser() = default;
@@ -48,6 +50,9 @@ class ToolSyntax {
   virtual Result<GrammarBuilder::Node> calls(GrammarBuilder& builder, std::span<const ToolSpec> tools, bool parallel) const = 0;
   // The markup that a free answer opens a call with; text up to and including it is unconstrained, what follows obeys `calls`.
   virtual std::string_view trigger() const = 0;
+  // Parts of the markup that a vocabulary may have as control tokens, whose text is usually left out: here it must reach the parser,
+  // and a grammar must be able to ask for it.
+  virtual std::vector<std::string_view> control_texts() const { return {}; }
 };
 // The syntax that a template was written for, judged by what it renders; a JSON fallback when it is none of the known ones.
 // Null when the template ignores tools.

@@ -56,6 +56,18 @@ std::string replace_invalid_utf8(std::string_view text) {
   return out;
 }
 
+void take_whole_characters(std::string& pending, std::string& out) {
+  size_t at = 0;
+  while (at < pending.size()) {
+    const Utf8Step step = utf8_step(pending, at);
+    if (step.kind == Utf8Step::Kind::cut) break;
+    if (step.kind == Utf8Step::Kind::valid) out.append(pending, at, step.length);
+    else out += "\xef\xbf\xbd";
+    at += step.length;
+  }
+  pending.erase(0, at);
+}
+
 static bool is_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<uint8_t>(c) < 0x80; });
 }

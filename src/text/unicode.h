@@ -16,6 +16,8 @@ Utf8Step utf8_step(std::string_view text, size_t at);  // at < text.size()
 void append_utf8(uint32_t code_point, std::string& out);
 bool is_utf8(std::string_view text);
 std::string replace_invalid_utf8(std::string_view text);
+// Moves the complete characters of `pending` to `out`, U+FFFD for what is none; an incomplete last one (at most 3 bytes) stays.
+void take_whole_characters(std::string& pending, std::string& out);
 
 enum class NormalForm : uint8_t { nfc, nfd, nfkc, nfkd };
 // `text` is valid UTF-8; NUL is a character like any other.
