@@ -10,7 +10,7 @@ export CCACHE_DIR ?= $(CURDIR)/.cache/ccache
 CALLA := build/release/calla
 CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-19 clang-format 2>/dev/null) clang-format)
 
-.PHONY: run test build setup bench format asan tsan clang fuzz clean help
+.PHONY: run test test-clients build setup bench format asan tsan clang fuzz clean help
 
 run: setup build/release/build.ninja ## install what is missing, build, get the starter model, chat (PROMPT="..." answers once)
 	@ninja -C build/release -j$(JOBS) --quiet calla
@@ -32,6 +32,12 @@ build/%/build.ninja: CMakePresets.json | setup
 	@mkdir -p build
 	@cmake --preset $* >build/$*.log 2>&1 || { cat build/$*.log; rm -f $@; exit 1; }
 	@touch $@
+
+test-clients: setup build/release/build.ninja ## the clients people use (openai, anthropic, ollama, LangChain, aider, …), from PyPI and npm, against the starter model
+	@ninja -C build/release -j$(JOBS) --quiet calla
+	@$(CALLA) pull starter </dev/null
+	@command -v npm >/dev/null && python3 -c 'import ensurepip' 2>/dev/null || tools/setup.sh clients
+	@python3 tests/clients/run.py
 
 bench: setup build/release/build.ninja ## speed of the starter model on this machine
 	@ninja -C build/release -j$(JOBS) --quiet calla
@@ -68,4 +74,4 @@ clean: ## remove what was built (models stay where they are)
 	@rm -rf build .cache/ccache
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /|/' | awk -F'|' '{printf "make %-7s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /|/' | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'

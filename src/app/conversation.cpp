@@ -14,7 +14,7 @@ class Streamer {
   explicit Streamer(const AnswerOutput& output) : output_(output) {}
   ~Streamer() { leave_thinking(); }
 
-  bool write(const Delta& delta, Answer& answer) {
+  bool write(const Delta& delta, WholeAnswer& answer) {
     if (delta.kind == Delta::Kind::reasoning) {
       answer.reasoning += delta.text;
       if (output_.thinking == nullptr) return true;
@@ -46,7 +46,7 @@ class Streamer {
 
 }  // namespace
 
-void Conversation::answered(const Answer& answer) {
+void Conversation::answered(const WholeAnswer& answer) {
   add("assistant", answer.text);
   if (!answer.reasoning.empty()) messages_.back()["reasoning_content"] = answer.reasoning;
 }
@@ -141,14 +141,14 @@ ChatRequest make_request(const Options& options, const Conversation& conversatio
   return request;
 }
 
-Result<Answer> stream_answer(Completer& completer, const ChatRequest& request, const AnswerOutput& output, std::stop_token stop) {
-  Answer answer;
+Result<WholeAnswer> stream_answer(Completer& completer, const ChatRequest& request, const AnswerOutput& output, std::stop_token stop) {
+  WholeAnswer answer;
   Streamer streamer(output);
   TRY(answer.finish, completer.complete(request, [&](const Delta& delta) { return streamer.write(delta, answer); }, stop));
   return answer;
 }
 
-const char* reason_name(Finish::Reason reason) {
+const char* reason_word(Finish::Reason reason) {
   switch (reason) {
     case Finish::Reason::stop: return "stop";
     case Finish::Reason::length: return "length";
@@ -161,5 +161,5 @@ const char* reason_name(Finish::Reason reason) {
 std::string speed_line(const Finish& f) {
   const auto rate = [](double tokens, double seconds) { return seconds > 0 ? fmt::format("{:.1f} tokens/s", tokens / seconds) : std::string("-"); };
   return fmt::format("{} prompt tokens ({} cached) in {:.2f} s: {}; {} tokens in {:.2f} s: {}; ended by {}", f.prompt_tokens, f.cached_tokens, f.prefill_s,
-                     rate(f.prompt_tokens - f.cached_tokens, f.prefill_s), f.completion_tokens, f.decode_s, rate(f.completion_tokens, f.decode_s), reason_name(f.reason));
+                     rate(f.prompt_tokens - f.cached_tokens, f.prefill_s), f.completion_tokens, f.decode_s, rate(f.completion_tokens, f.decode_s), reason_word(f.reason));
 }

@@ -6,13 +6,13 @@
 #include "core/json_writer.h"
 
 // One turn's outcome.
-struct Answer { std::string text, reasoning; Finish finish; };
+struct WholeAnswer { std::string text, reasoning; Finish finish; };
 
 class Conversation {
  public:
   explicit Conversation(std::string system) : system_(std::move(system)) {}
   void say(std::string text) { add("user", std::move(text)); }
-  void answered(const Answer& answer);
+  void answered(const WholeAnswer& answer);
   bool drop_answer();      // takes the last answer away; false when there is none to take
   void drop_question();    // takes the last user message away, after an error
   void clear() { messages_ = Json::array(); }
@@ -38,7 +38,7 @@ struct AnswerOutput {
   FILE* thinking = nullptr;
   bool text_is_terminal = false, color = false;
 };
-Result<Answer> stream_answer(Completer& completer, const ChatRequest& request, const AnswerOutput& output, std::stop_token stop);
+Result<WholeAnswer> stream_answer(Completer& completer, const ChatRequest& request, const AnswerOutput& output, std::stop_token stop);
 
 std::string speed_line(const Finish& finish);  // "12 prompt tokens (8 cached) in 0.05 s, 40 tokens in 1.2 s: 33.3 tokens/s"
-const char* reason_name(Finish::Reason reason);
+const char* reason_word(Finish::Reason reason);

@@ -16,11 +16,11 @@ Result<std::string> whole_prompt(const Options& options) {
   return prompt.empty() ? document : document + "\n\n" + prompt;
 }
 
-Json answer_json(const Answer& answer) {
+Json answer_json(const WholeAnswer& answer) {
   const Finish& f = answer.finish;
   Json out = {{"text", answer.text}};
   if (!answer.reasoning.empty()) out["reasoning"] = answer.reasoning;
-  out["finish_reason"] = reason_name(f.reason);
+  out["finish_reason"] = reason_word(f.reason);
   out["usage"] = {{"prompt_tokens", f.prompt_tokens}, {"cached_tokens", f.cached_tokens}, {"completion_tokens", f.completion_tokens}};
   out["timings"] = {{"prefill_s", f.prefill_s}, {"decode_s", f.decode_s}};
   return out;

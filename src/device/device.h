@@ -22,6 +22,7 @@ struct Batch {
   std::span<const int32_t> positions;           // [rows] rotary positions
   std::span<const SequenceRows> sequences;      // cover all rows in order
   std::span<const int32_t> logit_rows;          // rows whose logits are wanted, ascending
+  bool hidden = false;                          // of these rows the final hidden states are wanted instead, behind the last norm
 };
 
 // What one layer remembers about a sequence. Layers that share another layer's state have none of their own.

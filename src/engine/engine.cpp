@@ -97,6 +97,8 @@ Status LocalEngine::check(const Generation& request) const {
   for (TokenId id : request.prompt)
     if (id < 0 || id >= rows)
       return Error{Code::invalid_request, "cannot answer: the prompt has the token id " + std::to_string(id) + ", the model has " + std::to_string(rows)};
+  if (request.hidden && (request.max_tokens != 0 || !request.prompt_logits || request.n_valid_ids != model_->config().hidden_dim))
+    return Error{Code::internal, "cannot give hidden states: asked for together with tokens"};
   if (request.max_tokens < 0) return Error{Code::invalid_request, "cannot answer: max_tokens is " + std::to_string(request.max_tokens)};
   // A place is left for the first token of the answer, unless none is wanted.
   if (request.prompt.size() + (request.max_tokens > 0 ? 1 : 0) > static_cast<size_t>(context_tokens_))
@@ -211,8 +213,8 @@ bool LocalEngine::step() {
 
 void LocalEngine::deliver(const Scheduler::Entry& entry, std::span<const float> logits) {
   Sequence& s = *entry.sequence;
-  const auto vocab = static_cast<size_t>(model_->config().vocab_size);
-  const auto row = [&](int32_t i) { return logits.subspan(static_cast<size_t>(entry.first_logit + i) * vocab, static_cast<size_t>(s.n_valid_ids)); };
+  const auto width = static_cast<size_t>(s.request->hidden ? model_->config().hidden_dim : model_->config().vocab_size);
+  const auto row = [&](int32_t i) { return logits.subspan(static_cast<size_t>(entry.first_logit + i) * width, static_cast<size_t>(s.n_valid_ids)); };
   if (s.n_generated() == 0 && s.request->progress) s.channel.set_progress(s.n_past);
   if (s.request->prompt_logits)
     for (int32_t i = 0; s.prompt_reported < std::min(s.n_past, s.n_prompt); ++i) {

@@ -72,6 +72,7 @@ struct Generation {
   std::optional<std::chrono::steady_clock::time_point> deadline;  // the answer ends here with reason length
   int n_valid_ids = 0;                  // only ids below this may be sampled (the tokenizer's size); 0: every row of the model's vocabulary
   std::vector<int> snapshot_hints;      // prompt lengths at which later prompts are likely to branch off: recurrent snapshots are taken there too
+  bool hidden = false;                  // rows are the final hidden states, hidden_dim long, instead of logits: with max_tokens 0 and prompt_logits
   // When set, called with the logits of every prompt position (in order, chunk by chunk) before the first token.
   std::function<void(int position, std::span<const float> logits)> prompt_logits;
   std::function<void(int done_tokens, int total_tokens)> progress;  // prefill progress
@@ -108,5 +109,6 @@ struct CompleterParts {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: a plain "role: content" layout, said in the notes
   GenerationDefaults defaults;
+  ModelInfo info{};                     // what only the opener knows: sizes, format, quantisation
 };
 std::unique_ptr<Completer> make_completer(Engine& engine, CompleterParts parts);

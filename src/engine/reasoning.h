@@ -10,6 +10,7 @@ class ReasoningSplit {
   // Appends what is certain. Holds back what may be the beginning of a tag, and newlines around the tags, which belong to neither side.
   void push(std::string_view text, std::string& reasoning, std::string& content);
   void flush(std::string& reasoning, std::string& content);  // no more text will come
+  bool inside() const { return state_ == State::opened || state_ == State::reasoning; }
 
  private:
   enum class State : uint8_t { undecided, opened, reasoning, closed, content };

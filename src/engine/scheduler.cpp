@@ -39,18 +39,19 @@ const Batch& Scheduler::next_step() {
   logit_rows_.clear();
   rows_.clear();
   entries_.clear();
+  choose_kind();
   for (const auto& sequence : running_)
-    if (sequence->decoding() && !sequence->paused) add_rows(*sequence, 1);
+    if (sequence->decoding() && !sequence->paused && !last_hidden_) add_rows(*sequence, 1);
   step_decoding_ = static_cast<int>(ids_.size());
   add_prompt_rows(step_decoding_);
-  batch_ = {ids_, positions_, rows_, logit_rows_};
+  batch_ = {ids_, positions_, rows_, logit_rows_, last_hidden_};
   return batch_;
 }
 
 void Scheduler::add_prompt_rows(int n_decoding) {
   prompts_.clear();
   for (const auto& sequence : running_)
-    if (!sequence->decoding() && !sequence->paused && !sequence->restore) prompts_.push_back(sequence.get());
+    if (!sequence->decoding() && !sequence->paused && !sequence->restore && sequence->request->hidden == last_hidden_) prompts_.push_back(sequence.get());
   if (prompts_.empty()) return;
   int left = options_.max_batch_tokens - n_decoding;
   if (n_decoding > 0) left = std::min(left, pace_.rows(n_decoding, options_.mixed_chunk));
@@ -64,6 +65,14 @@ void Scheduler::add_prompt_rows(int n_decoding) {
     if (n_rows > 0) add_rows(*s, n_rows);
     left -= n_rows;
   }
+}
+
+// A step gives logits or hidden states, so the two take turns.
+void Scheduler::choose_kind() {
+  const auto waits = [&](bool hidden) {
+    return std::ranges::any_of(running_, [&](const auto& s) { return s->request->hidden == hidden && !s->paused && !s->restore && s->n_pending() > 0; });
+  };
+  last_hidden_ = waits(true) && (!last_hidden_ || !waits(false));
 }
 
 void Scheduler::note_pauses() {

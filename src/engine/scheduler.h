@@ -61,6 +61,7 @@ class Scheduler {
 
  private:
   void note_pauses();
+  void choose_kind();
   int bearable_chunk() const;
   int chunk(const Sequence& sequence, int at_most) const;
   int next_border(const Sequence& sequence) const;
@@ -116,6 +117,7 @@ class Scheduler {
   int step_decoding_ = 0;  // rows of the step that decode; the others are of prompts
   bool restored_ = false;
   CacheHit hit_;
+  bool last_hidden_ = false;
 
   Batch batch_;  // spans into the vectors below, all reserved in full
   std::vector<TokenId> ids_;

@@ -7,7 +7,8 @@ constexpr int channel_events = 64;                    // tokens that a reader ma
 constexpr size_t channel_logits_bytes = size_t{64} << 20;  // bound of the same for requests that want whole rows of logits
 
 bool wants_logits(const Generation& g) { return g.want_logits || g.prompt_logits != nullptr; }
-int valid_ids(const Generation& g, int vocab_size) { return g.n_valid_ids > 0 ? std::min(g.n_valid_ids, vocab_size) : vocab_size; }
+// Of one row: ids that may be sampled, or the width of hidden states.
+int valid_ids(const Generation& g, int vocab_size) { return g.hidden ? g.n_valid_ids : g.n_valid_ids > 0 ? std::min(g.n_valid_ids, vocab_size) : vocab_size; }
 int capacity(const Generation& g, int vocab_size) {
   if (!wants_logits(g)) return channel_events;
   const size_t row_bytes = static_cast<size_t>(valid_ids(g, vocab_size)) * sizeof(float);

@@ -30,7 +30,7 @@ class Model {
   virtual ~Model() = default;
   virtual const ModelConfig& config() const = 0;
   virtual std::span<const StateSpec> states() const = 0;               // one per layer
-  virtual Tensor forward(Encoder& e, const Batch& b) const = 0;        // -> logits [logit_rows, vocab_size]
+  virtual Tensor forward(Encoder& e, const Batch& b) const = 0;        // -> logits [logit_rows, vocab_size], or hidden states [logit_rows, hidden_dim]
 };
 
 struct LoadProgress { size_t done_bytes = 0, total_bytes = 0; };

@@ -41,7 +41,8 @@ void parse_arguments(Heap& heap, const Value& messages) {
 
 class Compiled final : public ChatTemplate {
  public:
-  explicit Compiled(Program program) : program_(std::move(program)) {}
+  Compiled(std::string_view source, Program program) : source_(source), program_(std::move(program)) {}
+  std::string_view source() const override { return source_; }
 
   Result<std::string> render(const TemplateInput& input) const override {
     Machine machine;
@@ -78,6 +79,7 @@ class Compiled final : public ChatTemplate {
     return scope;
   }
 
+  const std::string source_;
   Program program_;
 };
 
@@ -88,7 +90,7 @@ Result<std::shared_ptr<const ChatTemplate>> ChatTemplate::compile(std::string_vi
     return Error{Code::too_large, "cannot read a chat template: at most 1 MB expected, " + std::to_string(source.size()) + " bytes found"};
   }
   try {
-    return std::shared_ptr<const ChatTemplate>(std::make_shared<Compiled>(parse(source)));
+    return std::shared_ptr<const ChatTemplate>(std::make_shared<Compiled>(source, parse(source)));
   } catch (const Failure& failure) {
     return describe("cannot read a chat template: ", failure, failure.line, failure.column);
   }

@@ -92,4 +92,5 @@ class ChatTemplate {
   virtual ~ChatTemplate() = default;
   // invalid_request when the template itself raised an exception; unsupported or too_large otherwise.
   virtual Result<std::string> render(const TemplateInput& input) const = 0;
+  virtual std::string_view source() const { return {}; }
 };

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
+#include "core/json_writer.h"
 #include "engine/engine.h"
 #include "engine/reasoning.h"
+#include "engine/turns.h"
 
 namespace {
 // Byte tokens 0 … 255; 256 is a control token that ends turns; 257 and 258 are "<think>" and "</think>".
@@ -11,7 +13,13 @@ class ByteTokenizer final : public Tokenizer {
  public:
   std::vector<TokenId> encode(std::string_view text, EncodeOptions) const override {
     std::vector<TokenId> ids;
-    for (char c : text) ids.push_back(static_cast<unsigned char>(c));
+    for (size_t i = 0; i < text.size();) {
+      TokenId id = static_cast<unsigned char>(text[i]);
+      for (TokenId added : {256, 257, 258})
+        if (text.substr(i).starts_with(bytes(added, false))) id = added;
+      ids.push_back(id);
+      i += bytes(id, false).size();
+    }
     return ids;
   }
   std::string_view bytes(TokenId id, bool skip_special) const override {
@@ -20,35 +28,54 @@ class ByteTokenizer final : public Tokenizer {
     return id == 257 ? "<think>" : id == 258 ? "</think>" : id == 256 && !skip_special ? "<|end|>" : "";
   }
   bool is_special(TokenId id) const override { return id == 256; }
-  std::optional<TokenId> find(std::string_view) const override { return {}; }
+  std::optional<TokenId> find(std::string_view token) const override {
+    for (TokenId id : {256, 257, 258})
+      if (bytes(id, false) == token) return id;
+    return {};
+  }
   int size() const override { return 259; }
   std::optional<TokenId> bos() const override { return {}; }
   std::optional<TokenId> eos() const override { return 256; }
 };
 
-// Says `script`, token by token, and remembers what it was asked.
+// Says `script`, token by token, as far as the request's constraint lets it, and remembers what it was asked.
 class ScriptEngine final : public Engine {
  public:
   Result<Finish> generate(const Generation& g, const TokenSink& out, std::stop_token) override {
     asked = g;
     Finish finish{.reason = Finish::Reason::length, .prompt_tokens = static_cast<int>(g.prompt.size())};
     std::vector<float> row(259);
-    for (TokenId id : script) {
+    TokenConstraint* const bound = g.constraint;
+    for (size_t i = 0; i < script.size();) {
       if (finish.completion_tokens == g.max_tokens) return finish;
+      TokenId id = script[i];
+      if (const auto forced = bound ? bound->forced() : std::nullopt) {
+        id = *forced;
+      } else {
+        ++i;
+        const auto mask = bound ? bound->mask() : std::span<const uint64_t>();
+        if (!mask.empty() && (mask[static_cast<size_t>(id) / 64] >> (id % 64) & 1) == 0) {
+          ++refused;
+          continue;
+        }
+      }
+      if (bound) bound->accept(id);
       row.assign(259, 0);
       row[static_cast<size_t>(id)] = 5;
       const bool more = out({id, finish.completion_tokens++, g.want_logits ? std::span<const float>(row) : std::span<const float>()});
-      if (more && std::ranges::find(g.stop_ids, id) == g.stop_ids.end()) continue;
+      if (more && std::ranges::find(g.stop_ids, id) == g.stop_ids.end() && !(bound && bound->ended())) continue;
       finish.reason = Finish::Reason::stop;
       return finish;
     }
     return finish;
   }
-  int context_tokens() const override { return 100; }
+  int context_tokens() const override { return context; }
   const ModelConfig& config() const override { return config_; }
   EngineStats stats() const override { return {}; }
   std::vector<TokenId> script;
   Generation asked;
+  int context = 100;
+  int refused = 0;  // tokens of the script that a mask forbade
 
  private:
   ModelConfig config_{.architecture = "script"};
@@ -57,6 +84,22 @@ class ScriptEngine final : public Engine {
 class EchoTemplate final : public ChatTemplate {  // "U:" and an open think block behind the generation prompt
  public:
   Result<std::string> render(const TemplateInput& input) const override { return std::string(input.add_generation_prompt ? "U:A:<think>\n" : "U:"); }
+};
+
+// "<role>content<|end|>" for every message, then "<assistant>".
+class TurnTemplate final : public ChatTemplate {
+ public:
+  explicit TurnTemplate(bool thinks = false) : thinks_(thinks) {}
+  Result<std::string> render(const TemplateInput& input) const override {
+    const Json messages = Json::parse(input.messages_json);
+    std::string text = input.tools_json.empty() ? "" : "<tools>" + input.tools_json;
+    for (const Json& message : messages) text += "<" + message["role"].get<std::string>() + ">" + message["content"].get<std::string>() + "<|end|>";
+    return text + (input.add_generation_prompt ? "<assistant>" : "");
+  }
+  std::string_view source() const override { return thinks_ ? "<think>" : ""; }
+
+ private:
+  bool thinks_;
 };
 
 struct Said { std::string text, reasoning; std::vector<TokenLogprob> logprobs; Finish finish; std::vector<std::string> pieces; };
@@ -220,4 +263,107 @@ TEST_F(CompleterTest, AReaderWhoGoesAwayCancels) {
   ASSERT_TRUE(finish);
   EXPECT_EQ(finish->reason, Finish::Reason::cancelled);
   EXPECT_EQ(n, 3);
+}
+
+TEST_F(CompleterTest, SampledTokensStayTheTruthOfPastTurns) {
+  parts.chat_template = std::make_shared<TurnTemplate>();
+  auto completer = make_completer(engine, parts);
+  // The answer is sampled in a way that encoding its text would not give: the tag as plain bytes.
+  for (char c : std::string("a<think>b")) engine.script.push_back(static_cast<unsigned char>(c));
+  engine.script.push_back(256);
+  const auto ask = [&](const std::string& messages, const std::string& salt = "") {
+    ChatRequest request;
+    request.messages_json = messages;
+    request.cache_salt = salt;
+    EXPECT_TRUE(completer->complete(request, [](const Delta&) { return true; }, {}));
+    return engine.asked.prompt;
+  };
+  const auto first = ask(R"([{"role":"user","content":"hi"}])");
+  const std::string next = R"([{"role":"user","content":"hi"},{"role":"assistant","content":"a<think>b"},{"role":"user","content":"so?"}])";
+  auto expected = first;
+  expected.insert(expected.end(), engine.script.begin(), engine.script.end());
+  const auto second = ask(next);
+  ASSERT_GT(second.size(), expected.size());
+  EXPECT_TRUE(std::ranges::equal(expected, std::span(second).first(expected.size())));
+  EXPECT_NE(ask(next, "salt"), second);  // another space has not seen that answer
+}
+
+TEST_F(CompleterTest, TheFinalMessageIsContinued) {
+  parts.chat_template = std::make_shared<TurnTemplate>();
+  script("!");
+  chat.messages_json = R"([{"role":"user","content":"hi"},{"role":"assistant","content":"well"}])";
+  chat.continue_final_message = true;
+  EXPECT_EQ(say(chat).text, "!");
+  EXPECT_EQ(ByteTokenizer().decode(engine.asked.prompt, false), "<user>hi<|end|><assistant>well");
+  chat.messages_json = R"([{"role":"user","content":"hi"}])";
+  EXPECT_FALSE(make_completer(engine, parts)->complete(chat, [](const Delta&) { return true; }, {}));
+}
+
+TEST_F(CompleterTest, ABudgetEndsThinking) {
+  parts.chat_template = std::make_shared<EchoTemplate>();
+  script("one two three four");
+  chat.reasoning_budget_tokens = 7;
+  const Said said = say(chat);
+  EXPECT_EQ(said.reasoning, "one two");
+  EXPECT_EQ(said.text, " three four");
+  EXPECT_EQ(said.finish.warnings.size(), 1u);
+  chat.reasoning_budget_tokens = 0;
+  EXPECT_EQ(say(chat).text, "one two three four");
+}
+
+TEST_F(CompleterTest, ThinkingThatRepeatsItselfIsEnded) {
+  parts.chat_template = std::make_shared<EchoTemplate>();
+  std::string text;
+  engine.context = 1000;
+  for (int i = 0; i < 90; ++i) text += "again ";
+  script(text);
+  const Said said = say(chat);
+  EXPECT_FALSE(said.text.empty());
+  ASSERT_EQ(said.finish.warnings.size(), 1u);
+  EXPECT_NE(said.finish.warnings[0].find("repeated"), std::string::npos);
+}
+
+TEST_F(CompleterTest, AGrammarBindsTheAnswerAndNotTheThought) {
+  parts.chat_template = std::make_shared<EchoTemplate>();
+  chat.constraint = {Constraint::Kind::choice, R"(["yes","no"])"};
+  script("thinking it over</think>maybe yes");
+  const Said said = say(chat);
+  EXPECT_EQ(said.reasoning, "thinking it over");
+  EXPECT_EQ(said.text, "yes");
+  EXPECT_GT(engine.refused, 0);
+  EXPECT_EQ(said.finish.reason, Finish::Reason::stop);
+}
+
+TEST_F(CompleterTest, AModelMayOpenAThoughtBeforeAGrammar) {
+  parts.chat_template = std::make_shared<TurnTemplate>(true);
+  chat.constraint = {Constraint::Kind::regex, "[0-9]{3}"};
+  chat.messages_json = R"([{"role":"user","content":"hi"}])";
+  script("<think>hm</think>a1b2c3");
+  Said said = say(chat);
+  EXPECT_EQ(said.reasoning, "hm");
+  EXPECT_EQ(said.text, "123");
+  script("x4y5z6");
+  said = say(chat);
+  EXPECT_EQ(said.reasoning, "");
+  EXPECT_EQ(said.text, "456");
+}
+
+TEST_F(CompleterTest, WhatCannotBeEnforcedIsRefused) {
+  script("x");
+  for (const Constraint& c : {Constraint{Constraint::Kind::regex, "a(?=b)"}, Constraint{Constraint::Kind::choice, "[]"}, Constraint{Constraint::Kind::json_schema, "{\"type\":3}"}}) {
+    chat.constraint = c;
+    EXPECT_FALSE(make_completer(engine, parts)->complete(chat, [](const Delta&) { return true; }, {}));
+  }
+}
+
+TEST(Turns, TheLongestOfTheSameSpaceWithinItsBytes) {
+  Turns turns(200);
+  turns.remember({1, "ab", {1}});
+  turns.remember({1, "abcd", {2}});
+  turns.remember({2, "abcdef", {3}});
+  EXPECT_EQ(turns.find(1, "abcdefg")->ids, std::vector<TokenId>{2});
+  EXPECT_EQ(turns.find(1, "abc")->ids, std::vector<TokenId>{1});
+  EXPECT_EQ(turns.find(1, "b"), nullptr);
+  turns.remember({1, std::string(190, 'x'), {}});
+  EXPECT_EQ(turns.find(2, "abcdef"), nullptr);
 }

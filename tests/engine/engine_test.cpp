@@ -363,3 +363,30 @@ TEST(Engine, SaysWhenTheContextDoesNotFit) {
   ASSERT_TRUE(usual);
   EXPECT_EQ((*usual)->context_tokens(), 2048);
 }
+
+// A step gives logits or hidden states: requests for either must not disturb each other.
+TEST_P(EveryKind, HiddenStatesBesideAnswers) {
+  Rig rig(GetParam(), {.prefill_chunk = 16, .max_sequences = 6});
+  std::vector<Generation> answers;
+  for (uint64_t i = 0; i < 3; ++i) answers.push_back(request(random_ids(40, i), 20));
+  std::vector<std::future<void>> readers;
+  for (uint64_t i = 0; i < 4; ++i)
+    readers.push_back(std::async(std::launch::async, [&rig, i] {
+      Generation g = request(random_ids(50, 100 + i), 0);
+      g.hidden = true;
+      g.n_valid_ids = fake::hidden_dim;
+      int next = 0;
+      g.prompt_logits = [&](int position, std::span<const float> row) {
+        ASSERT_EQ(row.size(), size_t{fake::hidden_dim});
+        EXPECT_EQ(position, next++);
+        EXPECT_EQ(row[0], static_cast<float>(g.prompt[static_cast<size_t>(position)]));
+        EXPECT_EQ(row[1], static_cast<float>(position));
+      };
+      const auto finish = rig.engine->generate(g, [](const TokenEvent&) { return true; });
+      EXPECT_TRUE(finish);
+      EXPECT_EQ(next, 50);
+    }));
+  const auto said = ask_all(rig, answers);
+  for (auto& reader : readers) reader.get();
+  for (size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(said[i].ids, expected(GetParam(), answers[i]));
+}

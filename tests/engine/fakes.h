@@ -13,6 +13,7 @@
 
 namespace fake {
 constexpr int vocab = 97, n_valid = 90;  // rows 90 … 96 are padding, with the largest logits of all
+constexpr int hidden_dim = 2;
 
 inline uint64_t mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -151,6 +152,11 @@ class FakeDevice final : public Device {
     uint64_t paged = 0;
     if (kind_.paged)
       for (int32_t i = 0; i <= index; ++i) paged = paged_hash(paged, cell(s, i), i);
+    if (b.hidden) {  // the row's id and its position
+      float* two = arena_.data() + static_cast<size_t>(logit++) * hidden_dim;
+      two[0] = static_cast<float>(id), two[1] = static_cast<float>(index);
+      return;
+    }
     float* out = arena_.data() + static_cast<size_t>(logit++) * vocab;
     fill_logits(paged, kind_.recurrent ? slots_[static_cast<size_t>(s.slot)].hash : 0, out);
     if (watch_->give_nan) out[3] = std::numeric_limits<float>::quiet_NaN();
@@ -179,6 +185,7 @@ class FakeModel final : public Model {
   FakeModel(Kind kind, int max_positions) {
     config_.architecture = "fake";
     config_.vocab_size = vocab;
+    config_.hidden_dim = hidden_dim;
     config_.max_positions = max_positions;
     if (kind.paged) states_.push_back({.kind = StateSpec::Kind::paged_kv, .n_kv_heads = 1, .key_dim = 1, .value_dim = 1});
     if (kind.recurrent) states_.push_back({.kind = StateSpec::Kind::recurrent, .n_heads = 1, .head_key_dim = 1, .head_value_dim = 1});
@@ -188,7 +195,7 @@ class FakeModel final : public Model {
   Tensor forward(Encoder& e, const Batch& b) const override {
     auto& encoder = static_cast<FakeEncoder&>(e);
     encoder.batch = b;
-    return {encoder.arena, Shape{static_cast<int64_t>(b.logit_rows.size()), vocab}};
+    return {encoder.arena, Shape{static_cast<int64_t>(b.logit_rows.size()), b.hidden ? hidden_dim : vocab}};
   }
 
  private:

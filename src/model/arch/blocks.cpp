@@ -27,7 +27,8 @@ void plan_ends(const Blueprint& p, Ends& ends, Repair norm) {
 
 Tensor logits(Encoder& e, const Ends& ends, const Tensor& x, const Batch& b, const ModelConfig& c) {
   if (b.logit_rows.empty()) return {nullptr, {0, c.vocab_size}};
-  return e.linear(e.rms_norm(e.rows(x, b.logit_rows), ends.norm.get(), c.norm_eps), ends.head());
+  const Tensor normed = e.rms_norm(e.rows(x, b.logit_rows), ends.norm.get(), c.norm_eps);
+  return b.hidden ? normed : e.linear(normed, ends.head());
 }
 
 void plan_attention(const Blueprint& p, Attention& a, const std::string& base, int layer, const Rope& rope, const AttentionPlan& plan) {

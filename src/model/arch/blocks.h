@@ -18,7 +18,7 @@ struct Ends {
   const Weight& head() const { return own_head ? *own_head : *embed; }
 };
 void plan_ends(const Blueprint& p, Ends& ends, Repair norm);
-// Logits [logit_rows, vocab_size] of the rows that are wanted.
+// Logits [logit_rows, vocab_size] of the rows that are wanted, or their hidden states [logit_rows, hidden_dim].
 Tensor logits(Encoder& e, const Ends& ends, const Tensor& x, const Batch& b, const ModelConfig& c);
 
 // Grouped-query attention. Absent parts stay empty: biases, per-head norms, the output gate.

@@ -45,7 +45,7 @@ class Gemma3 final : public Model {
       x = e.add(x, e.rms_norm(f, l.after_ffn_norm.get(), eps));
     }
     const Tensor y = logits(e, ends_, x, b, config_);
-    return logit_cap_ > 0 && y.shape[0] > 0 ? e.softcap(y, logit_cap_) : y;
+    return logit_cap_ > 0 && y.shape[0] > 0 && !b.hidden ? e.softcap(y, logit_cap_) : y;
   }
 
  private:

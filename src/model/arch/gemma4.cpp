@@ -64,7 +64,7 @@ class Gemma4 final : public Model {
       x = e.scale(x, l.scalar);
     }
     const Tensor y = logits(e, ends_, x, b, config_);
-    return logit_cap_ > 0 && y.shape[0] > 0 ? e.softcap(y, logit_cap_) : y;
+    return logit_cap_ > 0 && y.shape[0] > 0 && !b.hidden ? e.softcap(y, logit_cap_) : y;
   }
 
  private:
