@@ -24,6 +24,7 @@ Json arguments_of(const Json& function) {
 
 std::string content_of(const Json& message) { return message.contains("content") && message["content"].is_string() ? message["content"].get<std::string>() : ""; }
 
+// Templates without tools expect every content to be text.
 void rewrite(Json& message) {
   const std::string role = message.value("role", "");
   if (role == "tool" || role == "function") {
@@ -36,6 +37,8 @@ void rewrite(Json& message) {
     }
     message.erase("tool_calls");
     message["content"] = text;
+  } else if (message.contains("content") && message["content"].is_null()) {
+    message["content"] = "";
   }
 }
 }  // namespace

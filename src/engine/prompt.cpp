@@ -32,7 +32,7 @@ Result<TemplateInput> template_input(const CompleterParts& parts, const ChatRequ
   const auto token_text = [&](std::optional<TokenId> id) { return id ? std::string(tokenizer.bytes(*id, false)) : std::string(); };
   const bool tools = request.tool_choice.kind != ToolChoice::Kind::none;
   std::string messages = request.messages_json;
-  if (plain_tools && !request.tools_json.empty()) {
+  if (plain_tools && (!request.tools_json.empty() || messages.find("tool") != std::string::npos)) {  // past calls may come without tools
     TRY(messages, with_plain_tools(messages, tools ? request.tools_json : ""));
   }
   return TemplateInput{std::move(messages), tools && !plain_tools ? request.tools_json : "", true, request.template_kwargs_json, token_text(tokenizer.bos()), token_text(tokenizer.eos())};

@@ -92,7 +92,7 @@ class TurnTemplate final : public ChatTemplate {
   explicit TurnTemplate(bool thinks = false) : thinks_(thinks) {}
   Result<std::string> render(const TemplateInput& input) const override {
     const Json messages = Json::parse(input.messages_json);
-    std::string text = input.tools_json.empty() ? "" : "<tools>" + input.tools_json;
+    std::string text;
     for (const Json& message : messages) text += "<" + message["role"].get<std::string>() + ">" + message["content"].get<std::string>() + "<|end|>";
     return text + (input.add_generation_prompt ? "<assistant>" : "");
   }
@@ -366,4 +366,30 @@ TEST(Turns, TheLongestOfTheSameSpaceWithinItsBytes) {
   EXPECT_EQ(turns.find(1, "b"), nullptr);
   turns.remember({1, std::string(190, 'x'), {}});
   EXPECT_EQ(turns.find(2, "abcdef"), nullptr);
+}
+
+TEST_F(CompleterTest, ToolsReachATemplateThatKnowsNone) {
+  parts.chat_template = std::make_shared<TurnTemplate>();
+  engine.context = 1000;
+  script(R"(<tool_call>{"name":"f","arguments":{"n":1}}</tool_call>)");
+  chat.messages_json = R"([{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"n\":2}"}}]},{"role":"tool","tool_call_id":"c","content":"two"}])";
+  chat.tools_json = R"([{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}}])";
+  std::string arguments, name;
+  const auto completer = make_completer(engine, parts);
+  const auto finish = completer->complete(chat, [&](const Delta& d) {
+    if (d.kind == Delta::Kind::tool_call) arguments += d.text, name += d.tool_name;
+    return true;
+  }, {});
+  ASSERT_TRUE(finish) << finish.error().message;
+  EXPECT_EQ(name, "f");
+  EXPECT_EQ(arguments, R"({"n":1})");
+  EXPECT_EQ(finish->reason, Finish::Reason::tool_call);
+  const std::string prompt = ByteTokenizer().decode(engine.asked.prompt, false);
+  EXPECT_NE(prompt.find(R"("name":"f","parameters")"), std::string::npos) << prompt;
+  EXPECT_NE(prompt.find(R"(<tool_call>)"), std::string::npos);
+  EXPECT_NE(prompt.find(R"("arguments":{"n":2})"), std::string::npos);
+  EXPECT_NE(prompt.find("<tool_response>"), std::string::npos);
+  chat.tools_json.clear();  // past calls stay readable
+  script("ok");
+  EXPECT_TRUE(completer->complete(chat, [](const Delta&) { return true; }, {}));
 }
