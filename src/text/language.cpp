@@ -324,19 +324,37 @@ void Language::trim() {
   states_.resize(static_cast<size_t>(count));
 }
 
+// Bytes that lead to the same places everywhere: one of each kind.
+std::vector<uint8_t> Language::different_bytes() const {
+  std::map<std::vector<int32_t>, uint8_t> columns;
+  for (size_t byte = 0; byte < 256; ++byte) {
+    std::vector<int32_t> column;
+    for (const State& state : states_) column.push_back(state.next[byte]);
+    columns.try_emplace(std::move(column), static_cast<uint8_t>(byte));
+  }
+  std::vector<uint8_t> out;
+  for (const auto& [column, byte] : columns) out.push_back(byte);
+  return out;
+}
+
 // Moore's refinement: classes split until all members of one go to the same classes.
 void Language::minimise() {
   if (states_.size() > kMostMinimised || states_.empty()) return;
+  const std::vector<uint8_t> bytes = different_bytes();
   std::vector<int32_t> group(states_.size());
   for (size_t i = 0; i < states_.size(); ++i) group[i] = states_[i].accepts;
   size_t count = 0;
+  std::vector<int32_t> signature(bytes.size() + 1);
   while (true) {
     std::map<std::vector<int32_t>, int32_t> signatures;
     std::vector<int32_t> next(states_.size());
     for (size_t i = 0; i < states_.size(); ++i) {
-      std::vector<int32_t> signature{group[i]};
-      for (const int32_t to : states_[i].next) signature.push_back(to < 0 ? -1 : group[static_cast<size_t>(to)]);
-      next[i] = signatures.try_emplace(std::move(signature), static_cast<int32_t>(signatures.size())).first->second;
+      signature[0] = group[i];
+      for (size_t k = 0; k < bytes.size(); ++k) {
+        const int32_t to = states_[i].next[bytes[k]];
+        signature[k + 1] = to < 0 ? -1 : group[static_cast<size_t>(to)];
+      }
+      next[i] = signatures.try_emplace(signature, static_cast<int32_t>(signatures.size())).first->second;
     }
     group = std::move(next);
     if (signatures.size() == count) break;

@@ -28,6 +28,7 @@ class Language {
     bool accepts = false;
   };
   void trim();      // only states that lead to an accepting one are kept, none when there is none
+  std::vector<uint8_t> different_bytes() const;
   void minimise();  // states that accept the same are one
   friend class LanguageSpelling;
   std::vector<State> states_;  // the first is the start; every text is whole UTF-8

@@ -10,10 +10,13 @@
   "-02-29)"
 #define HOUR "(?:[01][0-9]|2[0-3])"
 #define TIME HOUR ":[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,6})?(?:Z|[+-]" HOUR ":[0-5][0-9])"
-// Labels without "--", which marks encoded ones; the last one begins with a letter, so that it is no IPv4 address. At most 231 characters.
-#define LABEL "[A-Za-z0-9]{1,10}(?:-[A-Za-z0-9]{1,10}){0,2}"
-#define HOST "(?:" LABEL "\\.){0,6}[A-Za-z][A-Za-z0-9]{0,19}"
-#define LOCAL "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,30}(?:\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,10}){0,3}"
+// Labels of at most 41 characters without "--", which marks encoded ones; the last one begins with a letter, so that it is no IPv4 address.
+#define LABEL "[A-Za-z0-9]{1,20}(?:-[A-Za-z0-9]{1,20})?"
+#define HOSTNAME "(?:" LABEL "\\.){0,5}[A-Za-z][A-Za-z0-9]{0,19}"
+// Where nothing bounds its length.
+#define HOST "(?:[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*\\.)*[A-Za-z][A-Za-z0-9]*"
+#define ATOM "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+#define LOCAL ATOM "(?:\\." ATOM ")*"
 #define BYTE "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 #define IPV4 BYTE "(?:\\." BYTE "){3}"
 #define H "[0-9A-Fa-f]{1,4}"
@@ -24,10 +27,11 @@
 #define SEGMENTS "(?:/" PCHAR "*)*"
 #define QUERY "(?:\\?(?:" PCHAR "|[/?])*)?(?:#(?:" PCHAR "|[/?])*)?"
 #define AUTHORITY "(?:[A-Za-z0-9._~-]+@)?" HOST "(?::[0-9]{1,4})?"
-#define URI "[A-Za-z][A-Za-z0-9+.-]{0,20}:(?://" AUTHORITY SEGMENTS "|" PCHAR "+" SEGMENTS ")" QUERY
+#define URI "[A-Za-z][A-Za-z0-9+.-]*:(?://" AUTHORITY SEGMENTS "|" PCHAR "+" SEGMENTS ")" QUERY
 #define REFERENCE "(?:" URI "|" SEGMENTS_ABSOLUTE QUERY "|" SEGMENT_PLAIN SEGMENTS QUERY "|" QUERY ")"
 #define SEGMENTS_ABSOLUTE "(?:/" PCHAR "+)+/?"
 #define SEGMENT_PLAIN "(?:[A-Za-z0-9._~!$&'()*+,;=@-]|%[0-9A-Fa-f]{2})+"
+// jsonschema takes no digit after a zero in the number of a relative pointer.
 #define POINTER "(?:/(?:[^/~]|~[01])*)*"
 #define DURATION_TIME "T(?:[0-9]{1,4}H(?:[0-9]{1,4}M(?:[0-9]{1,4}S)?)?|[0-9]{1,4}M(?:[0-9]{1,4}S)?|[0-9]{1,4}S)"
 #define DURATION_DATE "(?:[0-9]{1,4}Y(?:[0-9]{1,4}M(?:[0-9]{1,4}D)?)?|[0-9]{1,4}M(?:[0-9]{1,4}D)?|[0-9]{1,4}D)"
@@ -40,8 +44,8 @@ static constexpr SchemaFormat kFormats[] = {
     {"duration", "^P(?:" DURATION_DATE "(?:" DURATION_TIME ")?|" DURATION_TIME "|[0-9]{1,4}W)$"},
     {"email", "^" LOCAL "@" HOST "$"},
     {"idn-email", "^" LOCAL "@" HOST "$"},
-    {"hostname", "^" HOST "$"},
-    {"idn-hostname", "^" HOST "$"},
+    {"hostname", "^" HOSTNAME "$"},
+    {"idn-hostname", "^" HOSTNAME "$"},
     {"ipv4", "^" IPV4 "$"},
     {"ipv6", "^" IPV6 "$"},
     {"uuid", "^" HEX "{8}-" HEX "{4}-" HEX "{4}-" HEX "{4}-" HEX "{12}$"},
@@ -51,7 +55,7 @@ static constexpr SchemaFormat kFormats[] = {
     {"iri-reference", "^" REFERENCE "$"},
     {"uri-template", "^(?:" PCHAR "|[/?#]|\\{[A-Za-z][A-Za-z0-9_]*\\})*$"},
     {"json-pointer", "^" POINTER "$"},
-    {"relative-json-pointer", "^(?:0|[1-9][0-9]{0,8})(?:#|" POINTER ")$"},
+    {"relative-json-pointer", "^(?:0|[1-9]{1,4}0?)(?:#|" POINTER ")$"},
     {"regex", ""},
     {"color", "^#[0-9A-Fa-f]{6}$"},
 };

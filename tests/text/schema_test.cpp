@@ -212,7 +212,7 @@ TEST(Schema, refusals_name_place_and_construct) {
       {R"({"type":"object","minProperties":2,"additionalProperties":true})", "its root uses \"minProperties\" above the number of required properties and one, where names are free"},
       {R"({"type":"array","contains":{"const":1},"allOf":[{"contains":{"const":2}}]})", "its root uses \"contains\" more than once"},
       {R"({"oneOf":[{"type":"integer","multipleOf":2},{"type":"integer","multipleOf":3}]})", "its root uses \"oneOf\" with alternatives that one value may satisfy together"},
-      {R"({"type":"object","not":{"const":{"a":1}}})", "/not uses a \"not\" with an object or an array as its value"},
+      {R"({"type":"object","not":{"const":{"a":1}}})", "its root uses a \"not\" with an object or an array as its value"},
       {R"({"type":"integer","multipleOf":1234577})", "its root uses limits on a number that need multiples too coarse"},
       {R"({"if":{"format":"email"},"then":{"minLength":3}})", "its root uses an \"if\" whose opposite cannot be told"},
   };
