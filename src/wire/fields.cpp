@@ -40,10 +40,13 @@ constexpr auto max_completion_of = [](ParsedRequest& out) -> std::optional<int>&
 
 Fault set_no_prompt_logprobs(ParsedRequest&, const FieldValue& value) { return fault(value.name, "log probabilities of the prompt cannot be given", "unsupported"); }
 
-constexpr Row<ParsedRequest> common[] = {
+constexpr Row<ParsedRequest> base[] = {
     {{"strict", boolean, 0, 0, "what would be ignored is a 400"}, set_flag<&ParsedRequest::strict>},
     {{"model", text, 0, 1024, "a name of /v1/models or an alias; the first model when absent"}, set_model},
     {{"stream", boolean, 0, 0, "answer in server-sent events"}, set_flag<&ParsedRequest::stream>},
+};
+
+constexpr Row<ParsedRequest> common[] = {
     {{"stream_options", object, 0, 0, "include_usage, continuous_usage_stats", nullptr, stream_options_schema}, set_stream_options},
     {{"timings", boolean, 0, 0, "false: no timings in the answer"}, set_flag<&ParsedRequest::timings>},
     {{"timings_per_token", boolean, 0, 0, "timings so far in every chunk"}, set_flag<&ParsedRequest::timings_per_token>},
@@ -171,14 +174,15 @@ Fault settle(Dialect dialect, ParsedRequest& out) {
 
 }  // namespace
 
+Rows base_rows() { return base; }
 Rows openai_rows() { return common; }
 Rows serving_rows() { return serving; }
 Rows chat_rows() { return chat; }
 Rows completion_rows() { return completion; }
 
 std::vector<Rows> tables_of(Dialect dialect) {
-  if (dialect == Dialect::completions) return {common, completion, sampling_rows(), format_rows(), serving};
-  return {common, chat, sampling_rows(), thinking_rows(), format_rows(), serving};
+  if (dialect == Dialect::completions) return {base, common, completion, sampling_rows(), format_rows(), serving};
+  return {base, common, chat, sampling_rows(), thinking_rows(), format_rows(), serving};
 }
 
 Fault settle_chat(ParsedRequest& out) {
@@ -198,11 +202,17 @@ Fault parse_request(Dialect dialect, std::string_view body, ParsedRequest& out) 
   return settle(dialect, out);
 }
 
+bool can_call(const ModelInfo& model) { return !model.tool_syntax.empty() || model.chat_template.empty(); }
+
+bool heeds_thinking(const ModelInfo& model, bool by_effort) {
+  const auto knows = [&](const char* word) { return model.chat_template.find(word) != std::string::npos; };
+  return by_effort ? knows("reasoning_effort") : model.thinks || knows("enable_thinking");
+}
+
 Fault settle_for(const ModelInfo& model, ParsedRequest& out) {
   out.chat.model = model.name;
   if (out.chat.suffix && !model.fills_in) return fault("suffix", "suffix cannot be honoured: this model has no tokens for filling in", "unsupported");
-  const auto knows = [&](const char* word) { return model.chat_template.find(word) != std::string::npos; };
-  const bool by_effort = out.kwargs.contains("reasoning_effort");
-  if (!out.thinks_by.empty() && (by_effort ? !knows("reasoning_effort") : !model.thinks && !knows("enable_thinking"))) out.ignored.push_back(out.thinks_by);
+  if (!out.chat.tools_json.empty() && !can_call(model)) return fault("tools", "tools cannot be called: this model's template has no place for them", "unsupported");
+  if (!out.thinks_by.empty() && !heeds_thinking(model, out.kwargs.contains("reasoning_effort"))) out.ignored.push_back(out.thinks_by);
   return out.strict ? refuse_ignored(out.ignored) : std::nullopt;
 }

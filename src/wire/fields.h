@@ -34,6 +34,8 @@ struct ParsedRequest {
 Fault parse_request(Dialect dialect, std::string_view body, ParsedRequest& out);
 // What this model cannot honour is refused or listed; then `strict` refuses what is listed.
 Fault settle_for(const ModelInfo& model, ParsedRequest& out);
+bool can_call(const ModelInfo& model);                             // tools; true also while the template is not known
+bool heeds_thinking(const ModelInfo& model, bool by_effort);       // a switch for thinking, or its effort
 
 // ---- tables, for this dialect and others; each row stands once, in one of them ----
 using Rows = std::span<const Row<ParsedRequest>>;
@@ -41,7 +43,8 @@ Rows sampling_rows();   // temperature … stop, logit_bias, seed
 Rows serving_rows();    // cache, progress, priority, deadlines
 Rows format_rows();     // response_format and all other spellings of a constraint
 Rows thinking_rows();   // enable_thinking, effort, budgets, chat_template_kwargs
-Rows openai_rows();     // model, stream, n, limits: chat completions and completions alike
+Rows base_rows();       // strict, model, stream
+Rows openai_rows();     // stream_options, n, limits: chat completions and completions alike
 Rows chat_rows();       // messages and tools
 Rows completion_rows(); // prompt, suffix, echo
 std::vector<Rows> tables_of(Dialect dialect);
@@ -50,6 +53,7 @@ std::vector<Rows> tables_of(Dialect dialect);
 Fault settle_chat(ParsedRequest& out);
 // A second constraint in one request is a 400 that names both fields.
 Fault constrain(ParsedRequest& out, const std::string& field, Constraint::Kind kind, std::string text);
+Fault set_response_format(ParsedRequest& out, const FieldValue& value);  // also with the schema beside the type, as Responses has it
 Fault set_stop(ParsedRequest& out, const FieldValue& value);
 Fault set_effort(ParsedRequest& out, const FieldValue& value);  // of reasoning
 inline constexpr const char* effort_words = "none minimal low medium high xhigh max";

@@ -39,26 +39,6 @@ Fault set_choice(ParsedRequest& out, const FieldValue& value) {
 
 Fault set_json_object(ParsedRequest& out, const FieldValue& value) { return value.flag ? constrain(out, value.name, Limit::json_object, "") : std::nullopt; }
 
-// {"type": "json_schema", "json_schema": {"name", "schema", "strict"}}; llama.cpp has the schema beside the type.
-Fault set_response_format(ParsedRequest& out, const FieldValue& value) {
-  const std::string& name = value.name;
-  const auto type = find(value.json, "type");
-  if (!type) return fault(name + ".type", name + ".type is required", "missing_field");
-  std::string_view word;
-  if (type->get(word) != simdjson::SUCCESS) return wrong_type(name + ".type", "a string", *type);
-  if (word == "text") return std::nullopt;
-  const auto direct = find(value.json, "schema");
-  if (word == "json_object") return direct ? set_schema(out, name + ".schema", *direct) : constrain(out, name, Limit::json_object, "");
-  if (word != "json_schema") return fault(name + ".type", name + ".type must be text, json_object or json_schema");
-  const auto described = find(value.json, "json_schema");
-  if (!described) return direct ? set_schema(out, name + ".schema", *direct) : fault(name + ".json_schema", name + ".json_schema is required", "missing_field");
-  if (!described->is_object()) return wrong_type(name + ".json_schema", "an object", *described);
-  const auto strict = find(*described, "strict");
-  if (strict && !strict->is_bool()) return wrong_type(name + ".json_schema.strict", "true or false", *strict);
-  const auto schema = find(*described, "schema");
-  return schema ? set_schema(out, name + ".json_schema.schema", *schema) : fault(name + ".json_schema.schema", name + ".json_schema.schema is required", "missing_field");
-}
-
 // {"type": "regex" | "lark" | "json_schema" | "gbnf", "value": …}, or the text of a GBNF grammar.
 Fault set_grammar(ParsedRequest& out, const FieldValue& value) {
   std::string_view text;
@@ -120,6 +100,26 @@ constexpr Row<ParsedRequest> rows[] = {
 }  // namespace
 
 Rows format_rows() { return rows; }
+
+// {"type": "json_schema", "json_schema": {"name", "schema", "strict"}}; llama.cpp has the schema beside the type.
+Fault set_response_format(ParsedRequest& out, const FieldValue& value) {
+  const std::string& name = value.name;
+  const auto type = find(value.json, "type");
+  if (!type) return fault(name + ".type", name + ".type is required", "missing_field");
+  std::string_view word;
+  if (type->get(word) != simdjson::SUCCESS) return wrong_type(name + ".type", "a string", *type);
+  if (word == "text") return std::nullopt;
+  const auto direct = find(value.json, "schema");
+  if (word == "json_object") return direct ? set_schema(out, name + ".schema", *direct) : constrain(out, name, Limit::json_object, "");
+  if (word != "json_schema") return fault(name + ".type", name + ".type must be text, json_object or json_schema");
+  const auto described = find(value.json, "json_schema");
+  if (!described) return direct ? set_schema(out, name + ".schema", *direct) : fault(name + ".json_schema", name + ".json_schema is required", "missing_field");
+  if (!described->is_object()) return wrong_type(name + ".json_schema", "an object", *described);
+  const auto strict = find(*described, "strict");
+  if (strict && !strict->is_bool()) return wrong_type(name + ".json_schema.strict", "true or false", *strict);
+  const auto schema = find(*described, "schema");
+  return schema ? set_schema(out, name + ".json_schema.schema", *schema) : fault(name + ".json_schema.schema", name + ".json_schema.schema is required", "missing_field");
+}
 
 Fault constrain(ParsedRequest& out, const std::string& field, Constraint::Kind kind, std::string text) {
   if (!out.constrained_by.empty()) return fault(field, fmt::format("{} and {} cannot both constrain the answer", out.constrained_by, field));

@@ -6,6 +6,7 @@
 
 namespace {
 
+constexpr size_t max_prompts = 64;  // of one request
 constexpr std::string_view roles[] = {"system", "developer", "user", "assistant", "tool", "function"};
 
 // One content part's text appended; only text can be read so far.
@@ -47,32 +48,6 @@ Fault check_tool_calls(const std::string& at, const Json& calls) {
   return std::nullopt;
 }
 
-Fault check_message(const std::string& at, Json& message) {
-  if (!message.is_object()) return fault(at, at + " must be an object", "invalid_type");
-  const auto role = message.find("role");
-  if (role == message.end()) return fault(at + ".role", at + ".role is required", "missing_field");
-  if (!role->is_string()) return fault(at + ".role", at + ".role must be a string", "invalid_type");
-  if (std::find(std::begin(roles), std::end(roles), role->get_ref<const std::string&>()) == std::end(roles)) {
-    return fault(at + ".role", at + ".role must be system, developer, user, assistant, tool or function");
-  }
-  for (const char* name : {"reasoning", "reasoning_content"}) {
-    const auto found = message.find(name);
-    if (found != message.end() && !found->is_string() && !found->is_null()) return fault(at + "." + name, at + "." + name + " must be a string", "invalid_type");
-  }
-  if (message.contains("reasoning")) {  // templates know reasoning_content
-    Json reasoning = std::move(message["reasoning"]);
-    message.erase("reasoning");
-    if (!message.contains("reasoning_content")) message["reasoning_content"] = std::move(reasoning);
-  }
-  const auto calls = message.find("tool_calls");
-  if (calls != message.end() && calls->is_null()) {
-    message.erase("tool_calls");
-  } else if (calls != message.end()) {
-    if (auto wrong = check_tool_calls(at + ".tool_calls", *calls)) return wrong;
-  }
-  return flatten_content(at, message);
-}
-
 // One prompt: a text or a list of ids.
 bool read_one_prompt(JsonView json, std::vector<Prompt>& prompts) {
   std::string_view text;
@@ -83,6 +58,13 @@ bool read_one_prompt(JsonView json, std::vector<Prompt>& prompts) {
 
 bool is_named(const Json& tool, const char* member) {
   return tool.contains(member) && tool[member].is_object() && tool[member].contains("name") && tool[member]["name"].is_string();
+}
+
+// {"type":"function","name",…} as {"type":"function","function":{"name",…}}.
+Json nested_tool(const Json& tool) {
+  Json function = tool;
+  function.erase("type");
+  return {{"type", "function"}, {"function", std::move(function)}};
 }
 
 // {"type":"allowed_tools", …}: the mode and the names, in the shape of chat completions or of Responses.
@@ -108,13 +90,37 @@ Fault read_allowed_tools(ParsedRequest& out, const std::string& at, const Json& 
 
 }  // namespace
 
-Fault normalise_messages(ParsedRequest& out, const std::string& name, Json given) {
+Fault normalise_message(const std::string& at, Json& message) {
+  if (!message.is_object()) return fault(at, at + " must be an object", "invalid_type");
+  const auto role = message.find("role");
+  if (role == message.end()) return fault(at + ".role", at + ".role is required", "missing_field");
+  if (!role->is_string()) return fault(at + ".role", at + ".role must be a string", "invalid_type");
+  if (std::find(std::begin(roles), std::end(roles), role->get_ref<const std::string&>()) == std::end(roles)) {
+    return fault(at + ".role", at + ".role must be system, developer, user, assistant, tool or function");
+  }
+  for (const char* name : {"reasoning", "reasoning_content"}) {
+    const auto found = message.find(name);
+    if (found != message.end() && !found->is_string() && !found->is_null()) return fault(at + "." + name, at + "." + name + " must be a string", "invalid_type");
+  }
+  if (message.contains("reasoning")) {  // templates know reasoning_content
+    Json reasoning = std::move(message["reasoning"]);
+    message.erase("reasoning");
+    if (!message.contains("reasoning_content")) message["reasoning_content"] = std::move(reasoning);
+  }
+  const auto calls = message.find("tool_calls");
+  if (calls != message.end() && calls->is_null()) {
+    message.erase("tool_calls");
+  } else if (calls != message.end()) {
+    if (auto wrong = check_tool_calls(at + ".tool_calls", *calls)) return wrong;
+  }
+  return flatten_content(at, message);
+}
+
+void store_messages(ParsedRequest& out, Json checked) {
   Json others = Json::array();
   std::string system;
   bool has_system = false;
-  for (size_t i = 0; i < given.size(); ++i) {
-    Json& message = given[i];
-    if (auto wrong = check_message(fmt::format("{}[{}]", name, i), message)) return wrong;
+  for (Json& message : checked) {
     if (message["role"] != "system" && message["role"] != "developer") {
       others.push_back(std::move(message));
       continue;
@@ -125,6 +131,13 @@ Fault normalise_messages(ParsedRequest& out, const std::string& name, Json given
   }
   if (has_system) others.insert(others.begin(), Json{{"role", "system"}, {"content", system}});
   out.chat.messages_json = text_of(others);
+}
+
+Fault normalise_messages(ParsedRequest& out, const std::string& name, Json given) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (auto wrong = normalise_message(fmt::format("{}[{}]", name, i), given[i])) return wrong;
+  }
+  store_messages(out, std::move(given));
   return std::nullopt;
 }
 
@@ -139,8 +152,9 @@ Fault normalise_tools(ParsedRequest& out, const std::string& name, const Json& g
       out.ignored.push_back(at + ".type=" + type);
       continue;
     }
-    if (!is_named(tool, "function")) return fault(at + ".function", at + ".function must be an object with a name", "invalid_type");
-    kept.push_back(tool);
+    const bool flat = !tool.contains("function") && tool.contains("name") && tool["name"].is_string();
+    if (!flat && !is_named(tool, "function")) return fault(at + ".function", at + ".function must be an object with a name", "invalid_type");
+    kept.push_back(flat ? nested_tool(tool) : tool);
   }
   if (!kept.empty()) out.chat.tools_json = text_of(kept);
   return std::nullopt;
@@ -168,18 +182,18 @@ Fault set_tool_choice(ParsedRequest& out, const FieldValue& value) {
   return std::nullopt;
 }
 
-Fault set_prompt(ParsedRequest& out, const FieldValue& value) {
-  constexpr size_t max_prompts = 64;
+Fault set_prompt(ParsedRequest& out, const FieldValue& value) { return read_prompts(value, max_prompts, out.prompts); }
+
+Fault read_prompts(const FieldValue& value, size_t most, std::vector<Prompt>& prompts) {
+  constexpr const char* expected = "a string, a list of token ids, or a list of such";
   const JsonView json = value.json;
-  if (!json.is_string() && !json.is_array()) return wrong_type(value.name, "a string, a list of token ids, or a list of such", json);
+  if (!json.is_string() && !json.is_array()) return wrong_type(value.name, expected, json);
   const bool several = json.is_array() && simdjson::dom::array(json).size() > 0 && !simdjson::dom::array(json).at(0).is_number();
-  if (!several) {
-    if (read_one_prompt(json, out.prompts)) return std::nullopt;
-    return fault(value.name, value.name + " must be a string, a list of token ids, or a list of such", "invalid_type");
-  }
-  if (simdjson::dom::array(json).size() > max_prompts) return fault(value.name, fmt::format("{} must hold at most {} prompts", value.name, max_prompts));
+  const auto wrong = fault(value.name, fmt::format("{} must be {}", value.name, expected), "invalid_type");
+  if (!several) return read_one_prompt(json, prompts) ? std::nullopt : wrong;
+  if (simdjson::dom::array(json).size() > most) return fault(value.name, fmt::format("{} must hold at most {} prompts", value.name, most));
   for (const JsonView item : simdjson::dom::array(json)) {
-    if (!read_one_prompt(item, out.prompts)) return fault(value.name, value.name + " must be a string, a list of token ids, or a list of such", "invalid_type");
+    if (!read_one_prompt(item, prompts)) return wrong;
   }
   return std::nullopt;
 }
@@ -204,7 +218,9 @@ Json tool_choice_schema() {
   return {{"anyOf", Json::array({Json{{"enum", {"none", "auto", "required", nullptr}}}, named})}};
 }
 
-Json prompt_schema() {
+Json prompt_schema() { return prompts_schema(max_prompts); }
+
+Json prompts_schema(size_t most) {
   const Json text = {{"type", "string"}}, ids = {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}, {"minItems", 1}};
-  return {{"anyOf", Json::array({text, ids, Json{{"type", "array"}, {"items", {{"anyOf", Json::array({text, ids})}}}, {"minItems", 1}, {"maxItems", 64}}})}};
+  return {{"anyOf", Json::array({text, ids, Json{{"type", "array"}, {"items", {{"anyOf", Json::array({text, ids})}}}, {"minItems", 1}, {"maxItems", most}}})}};
 }

@@ -2,6 +2,7 @@
 #include "wire/openai.h"
 
 #include "wire/choices.h"
+#include "wire/describe.h"
 
 namespace {
 
@@ -36,13 +37,21 @@ std::vector<ChatRequest> choices_of(const ParsedRequest& request) {
 
 }  // namespace
 
-OpenAi::OpenAi(Completer& completer, const ServerOptions& options) : backend_(completer, options), started_unix_s_(unix_seconds()) {}
+OpenAi::OpenAi(Completer& completer, const ServerOptions& options) : backend_(completer, options), started_unix_s_(unix_seconds()), store_(ResponseStore::open(options.responses_db)) {
+  if (store_) responses_ = std::make_unique<Responses>(backend_, **store_);
+}
 
-void OpenAi::add_routes(Routes& routes) const {
+Status OpenAi::ready() const { return store_ ? ok_status() : Status(store_.error()); }
+
+void OpenAi::add_routes(Routes& routes) {
   routes.push_back({"GET", "/v1/models", [this](Exchange& exchange) { models(exchange); }});
   routes.push_back({"GET", "/v1/models/{id...}", [this](Exchange& exchange) { model(exchange, std::string(exchange.part("id"))); }});
-  routes.push_back({"POST", "/v1/chat/completions", [this](Exchange& exchange) { complete(exchange, Dialect::chat); }});
-  routes.push_back({"POST", "/v1/completions", [this](Exchange& exchange) { complete(exchange, Dialect::completions); }});
+  routes.push_back({"POST", "/v1/chat/completions", [this](Exchange& exchange) { complete(exchange, Dialect::chat); }, to_json, false, chat_schema});
+  routes.push_back({"POST", "/v1/completions", [this](Exchange& exchange) { complete(exchange, Dialect::completions); }, to_json, false, completion_schema});
+  routes.push_back({"POST", "/v1/embeddings", [this](Exchange& exchange) { embed(exchange); }, to_json, false, embedding_schema});
+  routes.push_back({"GET", "/v1/capabilities", [this](Exchange& exchange) { exchange.respond(200, capabilities(backend_.completer().models())); }});
+  routes.push_back({"GET", "/openapi.json", [&routes](Exchange& exchange) { exchange.respond(200, openapi(routes)); }, to_json, true});
+  if (responses_) responses_->add_routes(routes);
 }
 
 void OpenAi::models(Exchange& exchange) const {

@@ -13,6 +13,7 @@ struct Route {
   std::function<void(Exchange&)> handler;   // may block; runs on a thread of its own
   ErrorShape errors = to_json;              // how this dialect words errors, also those found before the handler runs
   bool open = false;                        // asks for no API key
+  Json (*schema)() = nullptr;               // of the request's body, for /openapi.json
 };
 using Routes = std::vector<Route>;
 

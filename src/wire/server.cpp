@@ -28,6 +28,7 @@ class Server {
     add_routes(completer);
   }
   asio::io_context& io() { return io_; }
+  Status ready() const { return openai_.ready(); }
   void run(Listener listener, const std::stop_token& stop);
 
  private:
@@ -154,6 +155,7 @@ Status serve(Completer& completer, ServerOptions options, std::stop_token stop) 
     TRY(tls, read_tls_files(options.tls_cert_file, options.tls_key_file));
   }
   Server server(completer, options, std::move(keys), std::move(tls));
+  TRY_STATUS(server.ready());
   TRY(Listener listener, listen_on(server.io(), options));
   server.run(std::move(listener), stop);
   return ok_status();
