@@ -2,7 +2,6 @@
 #include "wire/anthropic.h"
 
 #include "wire/anthropic_answer.h"
-#include "wire/normalise.h"
 
 void Anthropic::add_routes(Routes& routes) const {
   routes.push_back({"POST", "/v1/messages", [this](Exchange& exchange) { messages(exchange); }, anthropic_error});
@@ -10,10 +9,7 @@ void Anthropic::add_routes(Routes& routes) const {
 }
 
 std::optional<ModelInfo> Anthropic::read(Exchange& exchange, bool counts_only, AnthropicRequest& request) const {
-  request.keep_volatile_prefix = exchange.options.keep_volatile_prefix;
-  const auto wrong = read_anthropic(exchange.request.body, counts_only, request);
-  announce_normalised(exchange, request.normalised);
-  if (wrong) return exchange.fail(*wrong, ignored_header(request.ignored)), std::nullopt;
+  if (const auto wrong = read_anthropic(exchange.request.body, counts_only, request)) return exchange.fail(*wrong, ignored_header(request.ignored)), std::nullopt;
   return backend_.admit(exchange, request);
 }
 

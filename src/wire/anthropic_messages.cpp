@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include "wire/anthropic_request.h"
-#include "wire/normalise.h"
 
 namespace {
 
@@ -25,9 +24,6 @@ void append_line(std::string& text, std::string_view more) {
 }
 
 void add_system_text(AnthropicRequest& out, std::string text) {
-  const bool had_text = !text.empty();
-  if (!out.keep_volatile_prefix) take_volatile_prefix(text, out.normalised);
-  if (had_text && text.empty()) return;
   out.messages.push_back({{"role", "system"}, {"content", std::move(text)}});
 }
 

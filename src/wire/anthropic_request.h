@@ -5,8 +5,7 @@
 #include "wire/fields.h"
 
 struct AnthropicRequest : ParsedRequest {
-  bool hide_thinking = false, keep_volatile_prefix = false;
-  std::vector<std::string> normalised;  // volatile lines taken from the system text
+  bool hide_thinking = false;
   // In the shape of chat completions; settled at the end.
   Json messages = Json::array(), tools = Json::array();
 };

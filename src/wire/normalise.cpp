@@ -2,6 +2,7 @@
 #include "wire/normalise.h"
 
 #include <algorithm>
+#include "wire/table.h"
 
 namespace {
 
@@ -19,47 +20,31 @@ const VolatileLine* volatile_at(std::string_view text) {
   return found == std::end(volatile_lines) ? nullptr : found;
 }
 
-bool is_system(const Json& message) {
-  const auto role = message.is_object() ? message.find("role") : message.end();
-  return message.is_object() && role != message.end() && (*role == "system" || *role == "developer");
+bool may_be_there(std::string_view messages) {
+  return std::any_of(std::begin(volatile_lines), std::end(volatile_lines), [&](const VolatileLine& line) { return messages.find(line.beginning) != std::string_view::npos; });
 }
 
-// Of a message's content, text or a list of parts. True when nothing is left of what was there.
-bool take_from_content(Json& content, std::vector<std::string>& taken) {
-  if (content.is_string()) {
-    std::string& text = content.get_ref<std::string&>();
-    const bool had_text = !text.empty();
-    take_volatile_prefix(text, taken);
-    return had_text && text.empty();
-  }
-  if (!content.is_array() || content.empty()) return false;
-  for (size_t i = 0; i < content.size();) {
-    const bool has_text = content[i].is_object() && content[i].contains("text") && content[i]["text"].is_string();
-    const bool emptied = has_text && take_from_content(content[i]["text"], taken);
-    if (emptied) content.erase(i);
-    else ++i;
-  }
-  return content.empty();
-}
-
-}  // namespace
-
-void take_volatile_prefix(std::string& system_text, std::vector<std::string>& taken) {
-  while (const VolatileLine* line = volatile_at(system_text)) {
-    const size_t end = system_text.find('\n');
-    system_text.erase(0, end == std::string::npos ? end : system_text.find_first_not_of("\r\n", end));
+void take(std::string& text, std::vector<std::string>& taken) {
+  while (const VolatileLine* line = volatile_at(text)) {
+    const size_t end = text.find('\n');
+    text.erase(0, end == std::string::npos ? end : text.find_first_not_of("\r\n", end));
     if (std::find(taken.begin(), taken.end(), line->name) == taken.end()) taken.emplace_back(line->name);
   }
 }
 
-void take_volatile_prefix(Json& messages, std::vector<std::string>& taken) {
-  if (!messages.is_array()) return;
-  for (size_t i = 0; i < messages.size();) {
-    Json& message = messages[i];
-    const bool emptied = is_system(message) && message.contains("content") && take_from_content(message["content"], taken);
-    if (emptied) messages.erase(i);
-    else ++i;
-  }
+}  // namespace
+
+std::vector<std::string> take_volatile_prefix(ChatRequest& request) {
+  std::vector<std::string> taken;
+  if (!may_be_there(request.messages_json)) return taken;
+  Json messages = Json::parse(request.messages_json, nullptr, false);
+  if (!messages.is_array() || messages.empty() || messages[0].value("role", "") != "system" || !messages[0]["content"].is_string()) return taken;
+  std::string& text = messages[0]["content"].get_ref<std::string&>();
+  take(text, taken);
+  if (taken.empty()) return taken;
+  if (text.empty() && messages.size() > 1) messages.erase(0);
+  request.messages_json = text_of(messages);
+  return taken;
 }
 
 void announce_normalised(Exchange& exchange, const std::vector<std::string>& taken) {

@@ -1,7 +1,6 @@
 // ollama: chat and generate: from a request body to the completer and back.
 #include "wire/ollama.h"
 
-#include "wire/normalise.h"
 #include "wire/table.h"
 
 namespace {
@@ -18,12 +17,6 @@ void Ollama::add_routes(Routes& routes) const {
   add_model_routes(routes);
 }
 
-ApiError Ollama::unknown_model() const {
-  ApiError error = backend_.unknown_model();
-  error.message = "model not found: " + error.message;  // clients look for these words before they pull
-  return error;
-}
-
 Result<double> Ollama::bring_in(OllamaRequest& request, const ModelInfo& model) const {
   if (model.loaded && (!request.keep_alive || goes_after(request))) return 0.0;
   const auto began = Clock::now();
@@ -35,7 +28,7 @@ Result<double> Ollama::bring_in(OllamaRequest& request, const ModelInfo& model) 
   return 0.0;
 }
 
-void Ollama::load_only(Exchange& exchange, OllamaAnswer::Kind kind, OllamaRequest& request, const ModelInfo& model) const {
+void Ollama::load_only(Exchange& exchange, OllamaAnswer::Kind kind, OllamaRequest& request, const ModelInfo& model, const std::string& asked) const {
   const bool goes = goes_after(request);
   Status done = ok_status();
   if (goes) {
@@ -44,31 +37,25 @@ void Ollama::load_only(Exchange& exchange, OllamaAnswer::Kind kind, OllamaReques
     done = loaded.error();
   }
   if (!done) return exchange.fail(backend_.describe(done.error(), model), ignored_header(request.ignored));
-  exchange.respond(200, ollama_loaded(kind, request.chat.model, goes ? "unload" : "load"), ignored_header(request.ignored));
+  exchange.respond(200, ollama_loaded(kind, asked, goes ? "unload" : "load"), ignored_header(request.ignored));
 }
 
 void Ollama::answer(Exchange& exchange, OllamaAnswer::Kind kind) const {
   const auto began = Clock::now();
   const bool chat = kind == OllamaAnswer::Kind::chat;
   OllamaRequest request;
-  request.keep_volatile_prefix = exchange.options.keep_volatile_prefix;
   const std::string& body = exchange.request.body;
-  const auto wrong = chat ? read_ollama_chat(body, request) : read_ollama_generate(body, request);
-  announce_normalised(exchange, request.normalised);
-  if (wrong) return exchange.fail(*wrong, ignored_header(request.ignored));
-  const auto model = backend_.resolve(request.chat.model);
-  if (!model) return exchange.fail(unknown_model(), ignored_header(request.ignored));
-  const std::string asked = request.chat.model.empty() ? ollama_name(*model) : request.chat.model;
-  if (request.context_tokens > model->context_tokens) request.ignored.emplace_back("options.num_ctx");
-  if (const auto unfit = settle_for(*model, request)) return exchange.fail(*unfit, ignored_header(request.ignored));
-  if (request.loads_only) {
-    request.chat.model = asked;
-    return load_only(exchange, kind, request, *model);
+  if (const auto wrong = chat ? read_ollama_chat(body, request) : read_ollama_generate(body, request)) return exchange.fail(*wrong, ignored_header(request.ignored));
+  std::string asked = request.chat.model;
+  if (const auto known = backend_.resolve(asked)) {
+    if (asked.empty()) asked = ollama_name(*known);
+    if (request.context_tokens > known->context_tokens) request.ignored.emplace_back("options.num_ctx");
   }
+  const auto model = backend_.admit(exchange, request);
+  if (!model) return;
+  if (request.loads_only) return load_only(exchange, kind, request, *model, asked);
   const auto load_s = bring_in(request, *model);
   if (!load_s) return exchange.fail(backend_.describe(load_s.error(), *model), ignored_header(request.ignored));
-  request.chat.model = model->name;
-  request.chat.tenant = exchange.tenant();
   std::function<Json(const std::string&)> context;
   if (!chat && request.keeps_context()) {
     context = [&](const std::string& text) {

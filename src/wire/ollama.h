@@ -14,7 +14,7 @@ class Ollama {
  private:
   // ---- answers (ollama.cpp) ----
   void answer(Exchange& exchange, OllamaAnswer::Kind kind) const;
-  void load_only(Exchange& exchange, OllamaAnswer::Kind kind, OllamaRequest& request, const ModelInfo& model) const;
+  void load_only(Exchange& exchange, OllamaAnswer::Kind kind, OllamaRequest& request, const ModelInfo& model, const std::string& asked) const;
   // Brings the model in when it is not there or its stay was set; how long that took. A stay that nothing here ends is listed as ignored.
   Result<double> bring_in(OllamaRequest& request, const ModelInfo& model) const;
   // ---- models (ollama_models.cpp) ----
@@ -26,7 +26,6 @@ class Ollama {
   void pull(Exchange& exchange) const;
   void remove(Exchange& exchange) const;
   void copy_model(Exchange& exchange) const;
-  ApiError unknown_model() const;
   const Backend& backend_;
 };
 

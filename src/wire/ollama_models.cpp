@@ -151,7 +151,7 @@ void Ollama::show(Exchange& exchange) const {
   Body body;
   if (const auto wrong = read_body(exchange.request.body, model_rows, body)) return exchange.fail(*wrong, ignored_header(body.ignored));
   const auto info = backend_.resolve(body.model);
-  if (!info) return exchange.fail(unknown_model(), ignored_header(body.ignored));
+  if (!info) return exchange.fail(backend_.unknown_model(), ignored_header(body.ignored));
   const std::string& family = info->architecture;
   const Json model_info = {{"general.architecture", family}, {family + ".context_length", info->context_tokens}};
   exchange.respond(200,
@@ -165,7 +165,7 @@ void Ollama::embed(Exchange& exchange, bool one) const {
   Body body;
   if (const auto wrong = read_body(exchange.request.body, embed_rows, body)) return exchange.fail(*wrong, ignored_header(body.ignored));
   const auto model = backend_.resolve(body.model);
-  if (!model) return exchange.fail(unknown_model(), ignored_header(body.ignored));
+  if (!model) return exchange.fail(backend_.unknown_model(), ignored_header(body.ignored));
   EmbedRequest request;
   request.model = model->name;
   std::copy_if(body.inputs.begin(), body.inputs.end(), std::back_inserter(request.texts), [](const std::string& text) { return !text.empty(); });
@@ -228,7 +228,7 @@ void Ollama::remove(Exchange& exchange) const {
   if (const auto wrong = read_body(exchange.request.body, model_rows, body)) return exchange.fail(*wrong, ignored_header(body.ignored));
   const auto model = body.model.empty() ? std::nullopt : backend_.resolve(body.model);
   const bool by_own_name = model && (body.model == model->name || body.model == ollama_name(*model));  // an alias must not delete what it stands for
-  if (!by_own_name) return exchange.fail(unknown_model(), ignored_header(body.ignored));
+  if (!by_own_name) return exchange.fail(backend_.unknown_model(), ignored_header(body.ignored));
   const Status done = backend_.guarded([&](Completer& completer) { return completer.remove(model->name); });
   if (!done) return exchange.fail(to_api_error(done.error()), ignored_header(body.ignored));
   exchange.respond(200, Json::object(), ignored_header(body.ignored));
@@ -240,7 +240,7 @@ void Ollama::copy_model(Exchange& exchange) const {
   if (body.source.empty()) return exchange.fail(*fault("source", "source is required", "missing_field"), ignored_header(body.ignored));
   if (body.destination.empty()) return exchange.fail(*fault("destination", "destination is required", "missing_field"), ignored_header(body.ignored));
   const auto model = backend_.resolve(body.source);
-  if (!model) return exchange.fail(unknown_model(), ignored_header(body.ignored));
+  if (!model) return exchange.fail(backend_.unknown_model(), ignored_header(body.ignored));
   const Status done = backend_.guarded([&](Completer& completer) { return completer.copy(model->name, body.destination); });
   if (!done) return exchange.fail(to_api_error(done.error()), ignored_header(body.ignored));
   exchange.respond(200, Json::object(), ignored_header(body.ignored));

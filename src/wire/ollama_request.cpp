@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include "wire/messages.h"
-#include "wire/normalise.h"
 
 namespace {
 
@@ -131,7 +130,6 @@ template <class Rows> Fault read_body(std::string_view body, const Rows& own, Ou
 }
 
 Fault settle_messages(Out& out) {
-  if (!out.keep_volatile_prefix) take_volatile_prefix(out.messages, out.normalised);
   const Json& last = out.messages.back();
   out.chat.continue_final_message = last.is_object() && last.contains("role") && last["role"] == "assistant" && !last.contains("tool_calls");
   if (auto wrong = normalise_messages(out, "messages", out.messages)) return wrong;

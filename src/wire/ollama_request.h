@@ -11,8 +11,6 @@ struct OllamaRequest : ParsedRequest {
   std::optional<std::chrono::seconds> keep_alive;  // negative: for ever; 0: the model goes once it has answered
   bool loads_only = false;                  // nothing was asked: the model comes or, with keep_alive 0, goes
   int context_tokens = 0;                   // options.num_ctx
-  bool keep_volatile_prefix = false;
-  std::vector<std::string> normalised;      // volatile lines taken from the system text
   Json messages = Json::array();            // in the shape of chat completions
   // /api/generate alone
   std::string prompt, system;
