@@ -6,6 +6,7 @@
 #include <ctime>
 #include <fmt/format.h>
 #include <random>
+#include "wire/normalise.h"
 
 namespace {
 
@@ -59,7 +60,7 @@ std::optional<ModelInfo> Backend::resolve(const std::string& name) const {
 ApiError Backend::unknown_model() const {
   std::string names;
   for (const ModelInfo& info : completer_.models()) names += (names.empty() ? "" : ", ") + info.name;
-  return {404, "there is no model of that name; there is: " + (names.empty() ? "none" : names), "not_found_error", "model", "model_not_found", Json()};
+  return {404, "model not found; there is: " + (names.empty() ? "none" : names), "not_found_error", "model", "model_not_found", Json()};
 }
 
 ApiError Backend::describe(const Error& error, const ModelInfo& model) const {
@@ -75,6 +76,7 @@ std::optional<ModelInfo> Backend::admit(Exchange& exchange, ParsedRequest& reque
   std::optional<ApiError> wrong = model ? settle_for(*model, request) : unknown_model();
   if (wrong) return exchange.fail(*wrong, ignored_header(request.ignored)), std::nullopt;
   request.chat.tenant = exchange.tenant();
+  if (!options_.keep_volatile_prefix) announce_normalised(exchange, take_volatile_prefix(request.chat));
   return model;
 }
 

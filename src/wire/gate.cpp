@@ -69,7 +69,7 @@ void Gate::pass(Exchange& exchange, const RouteMatch& match, const ApiError* fai
   if (!origin.empty()) {
     exchange.add_header("Access-Control-Allow-Origin", header_safe(origin, 256));
     exchange.add_header("Vary", "Origin");
-    exchange.add_header("Access-Control-Expose-Headers", "X-Request-Id, X-Ignored-Fields, X-Calla-Warnings");
+    exchange.add_header("Access-Control-Expose-Headers", "X-Request-Id, X-Ignored-Fields, X-Calla-Normalised, X-Calla-Warnings");
   }
   if (failure != nullptr) return exchange.fail(*failure);
   if (exchange.request.method == "OPTIONS") return answer_preflight(exchange);

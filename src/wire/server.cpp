@@ -4,9 +4,12 @@
 #include <boost/asio/post.hpp>
 #include <map>
 #include <unistd.h>
+#include "wire/anthropic.h"
 #include "wire/connection.h"
 #include "wire/gate.h"
 #include "wire/listen.h"
+#include "wire/llama_native.h"
+#include "wire/ollama.h"
 #include "wire/openai.h"
 
 namespace {
@@ -21,7 +24,7 @@ constexpr milliseconds after_cancel{2000};          // for cancelled work to end
 class Server {
  public:
   Server(Completer& completer, const ServerOptions& options, ApiKeys keys, std::shared_ptr<TlsFiles> tls)
-      : options_(options), tls_(std::move(tls)), openai_(completer, options), gate_(options, std::move(keys), routes_, metrics_), timer_(io_),
+      : options_(options), tls_(std::move(tls)), backend_(completer, options), openai_(completer, options), gate_(options, std::move(keys), routes_, metrics_), timer_(io_),
         context_{options, io_, workers_, {}, {}} {
     context_.answer = [this](Peer& peer, const HttpRequest& request, const ApiError* failure) { return gate_.answer(peer, request, failure, context_.stopping); };
     context_.closed = [this](Connection& connection) { closed(connection); };
@@ -50,7 +53,11 @@ class Server {
   const std::shared_ptr<TlsFiles> tls_;
   asio::io_context io_{1};                          // one thread runs it: the one that called serve
   Metrics metrics_;
+  const Backend backend_;
   OpenAi openai_;
+  Anthropic anthropic_{backend_};
+  Ollama ollama_{backend_};
+  LlamaNative llama_{backend_};
   Routes routes_;
   Gate gate_;
   std::optional<Acceptor> acceptor_;
@@ -72,6 +79,9 @@ void Server::add_routes(Completer& completer) {
                        exchange.respond_text(200, metrics_.text(completer.stats()), "text/plain; version=0.0.4; charset=utf-8");
                      }});
   openai_.add_routes(routes_);
+  anthropic_.add_routes(routes_);
+  ollama_.add_routes(routes_);
+  llama_.add_routes(routes_);
 }
 
 void Server::run(Listener listener, const std::stop_token& stop) {

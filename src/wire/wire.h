@@ -32,6 +32,7 @@ struct ServerOptions {
   std::vector<std::pair<std::string, std::string>> aliases = {};
   std::string reasoning_field = "reasoning_content";  // where thinking goes in chat completions: that, "reasoning", or "both"
   std::string responses_db = {};                      // SQLite file of stored Responses; empty: in memory
+  bool keep_volatile_prefix = false;     // lines of known clients that change with every call stay in prompts
   std::function<void(const std::string& host, int port)> listening = {};  // called once the port is open; of a unix socket the port is 0
   std::function<bool()> ready = {};      // false: /health says that models are still loading; called from many threads
   // One JSON line for each answered request, without line end: never text of messages, never keys. Called from many threads.
