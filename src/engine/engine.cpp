@@ -7,7 +7,6 @@
 #include "engine/mailbox.h"
 #include "engine/sampler.h"
 #include "engine/scheduler.h"
-#include "engine/state_plan.h"
 
 namespace {
 double seconds(EngineClock::duration d) { return std::chrono::duration<double>(d).count(); }

@@ -30,6 +30,16 @@ struct EngineOptions {
   std::string cache_key{};       // what state depends on beside tokens: model, template, precision, kv type, instruction set, format of the build
 };
 
+// How an engine with these options divides its state: what make_engine will take.
+struct EnginePlan {
+  StatePlan state;
+  int context_tokens = 0;
+  bool recurrent = false;   // some layer has recurrent state
+  size_t state_bytes = 0;   // of all pages and slots; touched only as far as used
+};
+// Fails with too_large when the budget does not hold one sequence of the context that was asked for.
+Result<EnginePlan> plan_state(const Device& device, const Model& model, const EngineOptions& options);
+
 // One token as it is sampled. `logits` is the row (before penalties and sampling; n_valid_ids long) when the request asked for it;
 // valid during the call.
 struct TokenEvent { TokenId id = 0; int index = 0; std::span<const float> logits; };
