@@ -7,13 +7,13 @@ set -euo pipefail
 
 apt_build="g++ cmake ninja-build pkg-config ccache python3 python3-pip ca-certificates
   libgtest-dev libgmock-dev libsimdjson-dev nlohmann-json3-dev libutf8proc-dev libpcre2-dev libboost-dev libssl-dev
-  libcurl4-openssl-dev libfmt-dev libsqlite3-dev"
+  libcurl4-openssl-dev libfmt-dev libsqlite3-dev libtomlplusplus-dev"
 apt_sanitize="clang-19 libclang-rt-19-dev llvm-19"
 dnf_build="gcc-c++ cmake ninja-build pkgconf-pkg-config ccache python3 python3-pip
   gtest-devel gmock-devel simdjson-devel json-devel utf8proc-devel pcre2-devel boost-devel openssl-devel
-  libcurl-devel fmt-devel sqlite-devel"
+  libcurl-devel fmt-devel sqlite-devel tomlplusplus-devel"
 dnf_sanitize="clang compiler-rt llvm"
-brew_build="cmake ninja pkg-config ccache python googletest simdjson nlohmann-json utf8proc pcre2 boost openssl@3 curl fmt sqlite"
+brew_build="cmake ninja pkg-config ccache python googletest simdjson nlohmann-json utf8proc pcre2 boost openssl@3 curl fmt sqlite tomlplusplus"
 brew_sanitize="llvm@19"
 
 # The packages of every group that was asked for, for one package manager.

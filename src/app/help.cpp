@@ -7,7 +7,8 @@ namespace {
 struct Heading { uint32_t groups; const char* title; };
 constexpr Heading kHeadings[] = {
     {kPrompt | kConversation, "Conversation"}, {kSampling, "Sampling"}, {kBench, "Measuring"},          {kEval | kTokenize | kDetokenize | kInspect, "What to print"},
-    {kServe, "Serving"},                       {kModel | kHub, "Model"}, {kContext | kDevice | kPacked | kPack, "Engine"}, {kGeneral, "General"},
+    {kServed, "A served model"},               {kServe, "Serving"},     {kModel | kHub, "Model"}, {kContext | kDevice | kPacked | kPack, "Engine"}, {kGeneral, "General"},
+    {kFamiliar, "Taken from llama-server's command lines, without effect"},
 };
 
 std::string option_line(const OptionSpec& spec) {

@@ -10,14 +10,16 @@
 
 namespace {
 
-Status open_text(OpenedModel& model) {
+Status open_text(OpenedModel& model, const Options& options) {
   auto tokenizer = open_tokenizer(*model.file.weights);
   if (!tokenizer) {
     model.tokenizer_error = tokenizer.error().message;
     return ok_status();
   }
   model.tokenizer = std::move(*tokenizer);
-  if (auto chat_template = open_chat_template(*model.file.weights)) {
+  if (!options.chat_template.empty()) {
+    TRY(model.chat_template, ChatTemplate::compile(options.chat_template));
+  } else if (auto chat_template = open_chat_template(*model.file.weights)) {
     model.chat_template = std::move(*chat_template);
   } else {
     model.template_failed = true;
@@ -41,9 +43,9 @@ StateTraffic state_traffic(const Device& device, std::span<const StateSpec> stat
   return traffic;
 }
 
-void add_completer(OpenedModel& model) {
+void add_completer(OpenedModel& model, const Options& options) {
   if (!model.tokenizer) return;
-  const std::string shown = std::filesystem::exists(model.file.name) ? std::filesystem::path(model.file.path).filename().string() : model.file.name;
+  const std::string shown = options.served_name.empty() ? shown_name(model.file.name, model.file.path) : options.served_name;
   model.completer = make_completer(*model.engine, {shown, model.tokenizer, model.chat_template, model.defaults});
 }
 
@@ -58,6 +60,13 @@ void say(const OpenedModel& model, const Options& options, bool quiet) {
 }
 
 }  // namespace
+
+std::string shown_name(const std::string& name, const std::string& path) {
+  if (!std::filesystem::exists(name)) return name;
+  const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
+  if (file.extension() == ".gguf" || file.extension() == ".safetensors") return file.stem().string();
+  return file.has_filename() ? file.filename().string() : file.parent_path().filename().string();
+}
 
 double StateTraffic::bytes_at(double depth) const {
   double bytes = 2 * recurrent_bytes;
@@ -108,27 +117,42 @@ EngineOptions engine_options(const Options& options) {
   EngineOptions engine;
   engine.max_sequences = options.parallel;
   engine.context_tokens = options.context;
+  engine.max_batch_tokens = options.batch;
+  engine.prefill_chunk = std::min(options.micro_batch, options.batch);
+  engine.max_waiting = options.max_waiting;
+  engine.prefix_cache = options.prefix_cache;
+  engine.state_limit_bytes = options.state_bytes;
   return engine;
 }
 
-Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning) {
+Result<OpenedModel> open_parts(const Options& options) {
   OpenedModel model;
   TRY(model.file, open_file(options));
+  TRY(model.defaults, generation_defaults(*model.file.weights));
+  TRY_STATUS(open_text(model, options));
+  return model;
+}
+
+Status load_parts(OpenedModel& model, const Options& options, const OpenTuning& tuning) {
   const double begin = seconds_now();
   TRY(const DeviceOptions wanted, device_options(options, *model.file.weights));
   TRY(auto device, make_cpu_device(wanted));
   TRY(auto loaded, load_with_progress(*model.file.weights, *device, tuning.quiet));
-  TRY(model.defaults, generation_defaults(*model.file.weights));
   model.parts = std::move(loaded.parts);
-  model.notes = std::move(loaded.notes);
+  std::ranges::move(loaded.notes, std::back_inserter(model.notes));
   model.device_name = device->name();
   model.weight_bytes = device->weight_bytes();
   model.state = state_traffic(*device, loaded.model->states());
-  TRY_STATUS(open_text(model));
   TRY(model.engine, make_engine(std::move(device), std::move(loaded.model), tuning.engine));
   model.load_s = seconds_now() - begin;
-  add_completer(model);
+  add_completer(model, options);
   say(model, options, tuning.quiet);
+  return ok_status();
+}
+
+Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning) {
+  TRY(OpenedModel model, open_parts(options));
+  TRY_STATUS(load_parts(model, options, tuning));
   return model;
 }
 

@@ -20,9 +20,14 @@ const OptionSpec* find_option(uint32_t groups, std::string_view name) {
 }
 
 Status apply(Options& options, const OptionSpec& spec, std::string_view name, std::string_view value) {
-  if (spec.set(options, value)) return ok_status();
+  if (spec.set(options, value)) {
+    if ((spec.groups & kFamiliar) != 0) options.notes.push_back(std::string(name) + " has no effect: " + spec.help);
+    return ok_status();
+  }
   return usage(std::string(name) + ": '" + std::string(value) + "': " + spec.expected + " expected");
 }
+
+bool is_choice(std::string_view word) { return word == "on" || word == "off" || word == "auto" || word == "0" || word == "1"; }
 
 Error unknown_option(uint32_t groups, std::string_view name) {
   std::vector<std::string> known;
@@ -37,7 +42,7 @@ struct Reader {
   const Command& command;
   std::span<const std::string_view> words;
   size_t at = 0;
-  std::vector<const OptionSpec*> given = {};
+  GivenOptions given = {};
 
   Status read(Options& options) {
     bool only_arguments = false;
@@ -76,6 +81,9 @@ struct Reader {
       if (value) return usage(std::string(name) + ": '" + std::string(*value) + "': no value expected");
       return apply(options, *spec, name, "");
     }
+    const bool may_follow = *spec->value == '[';
+    if (may_follow && !value) value = at + 1 < words.size() && is_choice(words[at + 1]) ? words[++at] : "on";
+    if (may_follow && !is_choice(*value)) return usage(std::string(name) + ": '" + std::string(*value) + "': " + spec->expected + " expected");
     if (!value) {
       if (at + 1 >= words.size()) return usage(std::string(name) + ": nothing after it: " + spec->expected + " expected");
       value = words[++at];
@@ -84,10 +92,38 @@ struct Reader {
   }
 };
 
-Status read_environment(Options& options, const Command& command, std::span<const OptionSpec* const> given, const GetEnvironment& environment) {
+// "CALLA_CTX_SIZE, OLLAMA_CONTEXT_LENGTH" one after another. Ollama's count for serving only.
+std::vector<std::string> variables_of(const OptionSpec& spec, const Command& command) {
+  std::vector<std::string> names;
+  std::string_view rest = spec.environment;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(", "), rest.size());
+    if (const auto name = rest.substr(0, end); !name.starts_with("OLLAMA_") || (command.groups & kServe) != 0) names.emplace_back(name);
+    rest.remove_prefix(std::min(end + 2, rest.size()));
+  }
+  return names;
+}
+
+// Ollama's port is another one, and its variable may leave it out.
+std::string with_ollama_port(std::string value) {
+  const size_t host = value.find("://") == std::string::npos ? 0 : value.find("://") + 3;
+  const size_t colon = value.rfind(':');
+  if (colon == std::string::npos || colon < host || value.ends_with(']')) value += ":11434";
+  return value;
+}
+
+Status read_environment(Options& options, const Command& command, GivenOptions& given, const GetEnvironment& environment) {
+  const bool place_given = std::ranges::any_of(given, [](const OptionSpec* spec) { return std::string_view(spec->names) == "--host" || std::string_view(spec->names) == "--port"; });
   for (const OptionSpec& spec : option_table()) {
-    if (*spec.environment == 0 || !accepts(spec, command.groups) || std::ranges::count(given, &spec) != 0) continue;
-    if (const char* value = environment(spec.environment); value != nullptr && *value != 0) TRY_STATUS(apply(options, spec, spec.environment, value));
+    if (!accepts(spec, command.groups) || std::ranges::count(given, &spec) != 0) continue;
+    for (const std::string& name : variables_of(spec, command)) {
+      const char* value = environment(name.c_str());
+      if (value == nullptr || *value == 0 || (name == "OLLAMA_HOST" && place_given)) continue;
+      TRY_STATUS(apply(options, spec, name, name == "OLLAMA_HOST" ? with_ollama_port(value) : value));
+      given.push_back(&spec);
+      if (name.starts_with("OLLAMA_") && (spec.groups & kFamiliar) == 0) options.notes.push_back(option_names(spec).front() + " is " + value + ", as " + name + " says");
+      break;
+    }
   }
   const auto text = [&](const char* name) -> std::string { const char* v = environment(name); return v == nullptr ? "" : v; };
   options.color = text("NO_COLOR").empty() && text("TERM") != "dumb";
@@ -174,6 +210,7 @@ Result<Options> parse_options(const Command& command, std::span<const std::strin
   if (options.help) return options;
   const bool model_given = !options.model.empty();
   TRY_STATUS(read_environment(options, command, reader.given, environment));
+  if (!options.config_file.empty()) TRY_STATUS(read_configuration(options.config_file, reader.given, options));
   const int given = static_cast<int>(options.arguments.size());
   // CALLA_MODEL stands in for a model that is missing; it never shifts the meaning of an argument that is there.
   TRY_STATUS(check_arguments(options, command, model_given || (!options.model.empty() && given < std::max(1, command.min_arguments))));

@@ -64,7 +64,7 @@ Result<ShelfModel> Shelf::find(const std::string& asked) const {
 }
 
 Shelf::Place& Shelf::place_of(const ShelfModel& model) {
-  const auto [at, fresh] = places_.try_emplace(model.info.name);
+  const auto [at, fresh] = places_.try_emplace(model.place());
   Place& place = at->second;
   if (fresh || place.state == Place::State::absent) {
     place.model = model;
@@ -149,7 +149,7 @@ std::vector<ModelInfo> Shelf::models() const {
   for (const ShelfModel& model : listed) {
     ModelInfo info = model.info;
     info.loaded = false;
-    if (const auto at = places_.find(info.name); at != places_.end() && at->second.state == Place::State::ready) {
+    if (const auto at = places_.find(model.place()); at != places_.end() && at->second.state == Place::State::ready) {
       const Place& place = at->second;
       info.loaded = true;
       info.context_tokens = place.info.context_tokens;
@@ -218,7 +218,7 @@ Status Shelf::pull(const std::string& model, const PullProgress& progress, std::
 
 Status Shelf::remove(const std::string& model) {
   TRY(const ShelfModel found, find(model));
-  TRY_STATUS(unload(found.info.name));
+  if (found.copy_of.empty()) TRY_STATUS(unload(found.info.name));
   return library_->remove(found);
 }
 

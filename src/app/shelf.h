@@ -11,8 +11,10 @@
 struct ShelfModel {
   ModelInfo info;                                   // by what its files say; info.name is what it is listed as
   std::string path;
+  std::string copy_of{};                            // listed name of the model that this is another name for: they share what is loaded
   bool pinned = false;                              // stays, however idle and whoever else needs memory
   std::optional<std::chrono::seconds> keep_alive{};  // negative: for ever; unset: as the shelf does
+  const std::string& place() const { return copy_of.empty() ? info.name : copy_of; }
 };
 
 // A model in memory.
@@ -127,7 +129,7 @@ class Shelf final : public Completer {
   const ShelfOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;  // any place, or the end
-  std::map<std::string, Place> places_;  // by listed name; places stay
+  std::map<std::string, Place> places_;  // by ShelfModel::place; places stay
   std::deque<Place*> queue_;
   bool ending_ = false;
   std::jthread thread_;

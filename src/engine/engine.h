@@ -21,7 +21,8 @@ struct EngineOptions {
   int max_sequences = 16;        // running at once; others wait
   int page_tokens = 32;
   int context_tokens = 0;        // longest sequence; 0: the model's own, as far as state_bytes allows
-  size_t state_bytes = 0;        // budget for pages, slots and snapshots; 0: decided from free memory
+  size_t state_bytes = 0;        // budget for pages, slots and snapshots; 0: as much as can be of use, up to state_limit_bytes
+  size_t state_limit_bytes = 0;  // 0: half of the free memory
   bool prefix_cache = true;
   int snapshot_every_tokens = 2048;  // distance of recurrent snapshots inside a prompt
   int max_waiting = 1024;        // requests beyond this are refused with `overloaded`
@@ -39,6 +40,7 @@ struct EnginePlan {
 };
 // Fails with too_large when the budget does not hold one sequence of the context that was asked for.
 Result<EnginePlan> plan_state(const Device& device, const Model& model, const EngineOptions& options);
+size_t least_state_bytes(const Device& device, const Model& model, const EngineOptions& options, int context_tokens);  // of one sequence
 
 // One token as it is sampled. `logits` is the row (before penalties and sampling; n_valid_ids long) when the request asked for it;
 // valid during the call.
