@@ -91,6 +91,7 @@ int run_calla(std::span<const std::string_view> words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h") return print_help(help_text(commands()));
   const bool help = words[0] == "help";
   if (help && words.size() == 1) return print_help(help_text(commands()));
+  if (help && words.size() == 2 && words[1] == "--markdown") return print_help(options_reference());
   const std::string_view name = words[help ? 1 : 0];
   const Command* command = find_command(name);
   if (command == nullptr) return usage_error(unknown_command(name));

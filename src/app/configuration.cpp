@@ -10,8 +10,6 @@
 namespace {
 
 constexpr size_t kMaxBytes = size_t{1} << 20;
-constexpr uint32_t kServerGroups = kGeneral | kModel | kContext | kDevice | kPacked | kSampling | kServe | kServed;
-constexpr uint32_t kLocalGroups = kModel | kContext | kDevice | kPacked | kSampling | kServed;
 
 struct Entry { std::string key; const toml::node* node; };
 
@@ -23,20 +21,9 @@ std::vector<Entry> entries_of(const toml::table& table) {
   return entries;
 }
 
-std::vector<std::string> keys_of(const OptionSpec& spec) {
-  std::vector<std::string> keys;
-  for (std::string name : option_names(spec)) {
-    if (!name.starts_with("--")) continue;
-    name.erase(0, 2);
-    std::ranges::replace(name, '-', '_');
-    if (name != "help" && name != "config") keys.push_back(std::move(name));
-  }
-  return keys;
-}
-
 const OptionSpec* find_key(uint32_t groups, const std::string& key) {
   for (const OptionSpec& spec : option_table())
-    if ((spec.groups & groups) != 0 && std::ranges::count(keys_of(spec), key) != 0) return &spec;
+    if ((spec.groups & groups) != 0 && std::ranges::count(configuration_keys(spec), key) != 0) return &spec;
   return nullptr;
 }
 
@@ -51,7 +38,7 @@ class Reader {
     for (const Entry& e : entries_of(file)) {
       const std::string host = options.host;
       const int port = options.port;
-      if (e.key == "server") TRY_STATUS(section(e, "server", kServerGroups, options));
+      if (e.key == "server") TRY_STATUS(section(e, "server", kConfigurable, options));
       if (is_given(find_key(kServe, "host"))) options.host = host;  // `listen` says both
       if (is_given(find_key(kServe, "port"))) options.port = port;
     }
@@ -95,7 +82,7 @@ class Reader {
       one.model.clear(), one.served_name.clear();
       one.fetch = false;
       one.pinned.reset();
-      TRY_STATUS(section({"local", node}, "local", kLocalGroups, one));
+      TRY_STATUS(section({"local", node}, "local", kLocalKeys, one));
       if (one.model.empty()) return error(*node, "local.model", "missing");
       if (!one.served_name.empty() && !names.insert(one.served_name).second) return error(*node, "local.name", "another model has this name");
       options.locals.push_back(std::move(one));
@@ -109,11 +96,11 @@ class Reader {
     if (spec == nullptr && opposite == nullptr) {
       std::vector<std::string> known;
       for (const OptionSpec& s : option_table())
-        if ((s.groups & groups) != 0) std::ranges::move(keys_of(s), std::back_inserter(known));
+        if ((s.groups & groups) != 0) std::ranges::move(configuration_keys(s), std::back_inserter(known));
       return unknown(*e.node, prefix, e.key, known);
     }
     const OptionSpec& any = spec != nullptr ? *spec : *opposite;
-    const bool identity = groups == kLocalGroups && (e.key == "model" || e.key == "name" || e.key == "hf_repo" || e.key == "pinned");
+    const bool identity = groups == kLocalKeys && (e.key == "model" || e.key == "name" || e.key == "hf_repo" || e.key == "pinned");
     if (!identity && (is_given(&any) || is_given(opposite) || (is_given(find_key(kServe, "listen")) && (e.key == "host" || e.key == "port")))) return ok_status();
     if (is_switch(any)) {
       const auto on = e.node->value_exact<bool>();

@@ -198,6 +198,13 @@ class LocalLibrary final : public Library {
     return all;
   }
 
+  // A file's own name and its stem, and owner/repo of owner/repo:QUANT.
+  static void add_spellings(const std::string& name, const std::string& path, std::vector<std::string>& names) {
+    const fs::path file(path);
+    names.insert(names.end(), {path, file.filename().string(), file.stem().string()});
+    if (const size_t colon = name.find(':'); colon != std::string::npos) names.push_back(name.substr(0, colon));
+  }
+
   // Those that were named are listed whatever they are: asking for them says what is wrong.
   void add_named(const Options& options, bool pinned, std::vector<ShelfModel>& all) {
     const auto path = resolve_model(options.model, store_);
@@ -209,12 +216,14 @@ class LocalLibrary final : public Library {
     model.info.loaded = false;
     if (options.context > 0) model.info.context_tokens = options.context;
     model.info.other_names = {options.model};
+    add_spellings(options.model, model.path, model.info.other_names);
     model.pinned = pinned;
     model.keep_alive = options.keep_alive;
     all.push_back(std::move(model));
   }
 
   void add(std::vector<ShelfModel>& all, const std::string& name, const std::string& path, std::vector<std::string> other_names) {
+    add_spellings(other_names.empty() ? name : other_names.front(), path, other_names);
     const auto same = std::ranges::find_if(all, [&](const ShelfModel& m) { return m.path == path; });
     if (same != all.end()) return std::ranges::move(other_names, std::back_inserter(same->info.other_names)), void();
     const ModelInfo* info = info_of(path);

@@ -79,7 +79,11 @@ struct OptionSpec {
   bool (*set)(Options&, std::string_view value);  // false: the value is not what is expected
 };
 std::span<const OptionSpec> option_table();
+std::vector<std::string> split_names(std::string_view list);               // at ", "
 std::vector<std::string> option_names(const OptionSpec& spec);
+std::vector<std::string> configuration_keys(const OptionSpec& spec);       // "--max-body" is max_body
+inline constexpr uint32_t kLocalKeys = kModel | kContext | kDevice | kPacked | kSampling | kServed;  // what [local] takes
+inline constexpr uint32_t kConfigurable = kLocalKeys | kGeneral | kServe;                            // what [server] takes
 
 struct Command {
   const char* name;
@@ -112,3 +116,4 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 
 std::string help_text(std::span<const Command> commands);
 std::string help_text(const Command& command);
+std::string options_reference();  // Markdown tables of all options, for docs/commands.md

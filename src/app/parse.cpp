@@ -92,15 +92,10 @@ struct Reader {
   }
 };
 
-// "CALLA_CTX_SIZE, OLLAMA_CONTEXT_LENGTH" one after another. Ollama's count for serving only.
+// Ollama's count for serving only.
 std::vector<std::string> variables_of(const OptionSpec& spec, const Command& command) {
-  std::vector<std::string> names;
-  std::string_view rest = spec.environment;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(", "), rest.size());
-    if (const auto name = rest.substr(0, end); !name.starts_with("OLLAMA_") || (command.groups & kServe) != 0) names.emplace_back(name);
-    rest.remove_prefix(std::min(end + 2, rest.size()));
-  }
+  std::vector<std::string> names = split_names(spec.environment);
+  if ((command.groups & kServe) == 0) std::erase_if(names, [](const std::string& name) { return name.starts_with("OLLAMA_"); });
   return names;
 }
 
@@ -161,15 +156,27 @@ size_t edit_distance(std::string_view a, std::string_view b) {  // insert, delet
 
 }  // namespace
 
-std::vector<std::string> option_names(const OptionSpec& spec) {
+std::vector<std::string> split_names(std::string_view list) {
   std::vector<std::string> names;
-  std::string_view rest = spec.names;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(", "), rest.size());
-    names.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 2, rest.size()));
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(", "), list.size());
+    names.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 2, list.size()));
   }
   return names;
+}
+
+std::vector<std::string> option_names(const OptionSpec& spec) { return split_names(spec.names); }
+
+std::vector<std::string> configuration_keys(const OptionSpec& spec) {
+  std::vector<std::string> keys;
+  for (std::string name : option_names(spec)) {
+    if (!name.starts_with("--")) continue;
+    name.erase(0, 2);
+    std::ranges::replace(name, '-', '_');
+    if (name != "help" && name != "config") keys.push_back(std::move(name));
+  }
+  return keys;
 }
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
