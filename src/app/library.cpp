@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kFresh = std::chrono::seconds(2);  // how old a list of what is there may be
+constexpr auto kFresh = std::chrono::seconds(10);  // how old a list of what is there may be
 
 std::string size(size_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
