@@ -6,6 +6,7 @@
 #include <filesystem>
 #include "app/console.h"
 #include "app/text_parts.h"
+#include "core/hash.h"
 #include "store/store.h"
 
 namespace {
@@ -47,6 +48,17 @@ void add_completer(OpenedModel& model, const Options& options) {
   if (!model.tokenizer) return;
   const std::string shown = options.served_name.empty() ? shown_name(model.file.name, model.file.path) : options.served_name;
   model.completer = make_completer(*model.engine, {shown, model.tokenizer, model.chat_template, model.defaults});
+}
+
+// All that computed state depends on beside tokens: the model's bytes, its template, and how the device computes.
+Result<std::string> cache_key(const OpenedModel& model, const Options& options) {
+  TRY(const PackedPlace place, packed_place(*model.file.weights, store_options_from_environment()));
+  std::string source = options.chat_template;
+  if (source.empty()) {
+    TRY(source, chat_template_source(*model.file.weights));
+  }
+  const std::string device = model.device_name.substr(0, model.device_name.find(','));  // results do not depend on the number of threads
+  return fmt::format("1 {} {:016x} {} {} {}", place.key, xxh64(std::as_bytes(std::span(source))), device, options.precision == Precision::exact ? "exact" : "fast", options.kv == KvType::int8 ? "int8" : "half");
 }
 
 void say(const OpenedModel& model, const Options& options, bool quiet) {
@@ -122,6 +134,8 @@ EngineOptions engine_options(const Options& options) {
   engine.max_waiting = options.max_waiting;
   engine.prefix_cache = options.prefix_cache;
   engine.state_limit_bytes = options.state_bytes;
+  engine.cache_disk_bytes = options.cache_disk_bytes;
+  if (options.cache_disk_bytes > 0) engine.cache_dir = options.cache_dir.empty() ? options.state_cache_dir : options.cache_dir;
   return engine;
 }
 
@@ -143,7 +157,12 @@ Status load_parts(OpenedModel& model, const Options& options, const OpenTuning& 
   model.device_name = device->name();
   model.weight_bytes = device->weight_bytes();
   model.state = state_traffic(*device, loaded.model->states());
-  TRY(model.engine, make_engine(std::move(device), std::move(loaded.model), tuning.engine));
+  EngineOptions engine = tuning.engine;
+  if (engine.cache_disk_bytes > 0) {
+    TRY(engine.cache_key, cache_key(model, options));
+  }
+  TRY(model.engine, make_engine(std::move(device), std::move(loaded.model), engine));
+  std::ranges::move(model.engine->notes(), std::back_inserter(model.notes));
   model.load_s = seconds_now() - begin;
   add_completer(model, options);
   say(model, options, tuning.quiet);

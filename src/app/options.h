@@ -27,9 +27,11 @@ struct Options {
   std::optional<bool> think;           // unset: as the template does by itself
 
   std::string host = "127.0.0.1";      // or "unix:/path"
-  int port = 8080, max_connections = 64;
+  int port = 8080, max_connections = 512, max_running = 128;
   std::vector<std::string> api_keys, cors_origins;
-  std::string api_key_file, config_file;
+  std::string api_key_file, config_file, tls_cert_file, tls_key_file, log_file, responses_db;  // "": none; log_file "-": standard output
+  std::string reasoning_field = "reasoning_content";
+  bool insecure = false;
   std::vector<std::pair<std::string, std::string>> aliases;  // asked for -> served
   size_t max_body_bytes = size_t{32} << 20;
   int write_timeout_s = 300, ping_interval_s = 10, drain_timeout_s = 30;
@@ -45,6 +47,8 @@ struct Options {
   int parallel = 16, batch = 2048, micro_batch = 2048, max_waiting = 1024;
   size_t state_bytes = 0;              // most memory for sequences; 0: half of what is free
   bool prefix_cache = true;
+  std::string cache_dir;               // of state on disk; "": in the cache folder
+  size_t cache_disk_bytes = 0;         // 0: none is kept there
   std::vector<Options> locals;
 
   std::vector<std::string> notes;      // what was taken but has no effect, and what the environment decided
@@ -57,6 +61,7 @@ struct Options {
   bool all_positions = false, plain = false, bos = false, skip_special = false, tensors = false, verify = false;
 
   std::string state_dir;               // where history lies; "" when no home is known
+  std::string state_cache_dir;         // where computed state lies unless --cache-dir says otherwise; the same
   bool color = true;                   // NO_COLOR unset and TERM not dumb
 };
 

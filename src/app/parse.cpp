@@ -127,6 +127,9 @@ Status read_environment(Options& options, const Command& command, GivenOptions& 
   } else if (const std::string home = text("HOME"); !home.empty()) {
     options.state_dir = home + "/.local/state/calla";
   }
+  const std::string calla = text("CALLA_CACHE"), caches = text("XDG_CACHE_HOME"), home = text("HOME");
+  if (!calla.empty()) options.state_cache_dir = calla + "/state";
+  else if (caches.starts_with('/') || !home.empty()) options.state_cache_dir = (caches.starts_with('/') ? caches : home + "/.cache") + "/calla/state";
   return ok_status();
 }
 

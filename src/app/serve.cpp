@@ -20,15 +20,15 @@ std::vector<std::string> first_models(std::span<const ShelfModel> models, const 
 }
 
 // As a client on this machine says it.
-std::string base_url(const std::string& host, int port) {
+std::string base_url(bool tls, const std::string& host, int port) {
   if (host.starts_with("unix:")) return "http://localhost";
   const std::string reachable = host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "[::1]" : host.find(':') != std::string::npos && !host.starts_with('[') ? "[" + host + "]" : host;
-  return fmt::format("http://{}:{}", reachable, port);
+  return fmt::format("{}://{}:{}", tls ? "https" : "http", reachable, port);
 }
 
 void announce(const Options& options, const ServerOptions& server, const std::string& model, const std::string& host, int port) {
   const bool local = host.starts_with("unix:");
-  const std::string base = base_url(host, port);
+  const std::string base = base_url(!server.tls_cert_file.empty(), host, port);
   if (options.json) print_json({{"host", host}, {"port", port}, {"model", model}});
   else fmt::print("listening on {}\n", local ? host : base);
   std::fflush(stdout);
@@ -88,6 +88,7 @@ int serve_command(const Options& options) {
   const Starter starter(shelf, first_models(models, options), stop);
   serving = &shelf;
   starting = &starter;
+  server->ready = [&starter] { return starter.done(); };
   server->listening = [&](const std::string& host, int port) { announce(options, *server, models.empty() ? "MODEL" : models.front().info.name, host, port); };
   const Status served = serve(shelf, *server, stop.get_token());
   starting = nullptr;
