@@ -40,21 +40,23 @@ void announce(const Options& options, const ServerOptions& server, const std::st
 // Loads one model after another while the server already listens. The first failure ends the server.
 class Starter {
  public:
-  Starter(Shelf& shelf, std::vector<std::string> names, std::stop_source stop) : thread_([this, &shelf, names = std::move(names), stop = std::move(stop)]() mutable {
+  Starter(Shelf& shelf, std::vector<std::string> names, std::stop_source stop) : stop_(std::move(stop)), thread_([this, &shelf, names = std::move(names)] { load(shelf, names); }) {}
+  bool done() const { return done_; }
+  const Error* error() const { return failed_ ? &error_ : nullptr; }
+
+ private:
+  void load(Shelf& shelf, const std::vector<std::string>& names) {
     for (const std::string& name : names) {
       Status loaded = shelf.load(name, std::nullopt);
       if (loaded) continue;
       error_ = std::move(loaded.error());
       failed_ = true;
-      stop.request_stop();
+      stop_.request_stop();
       return;
     }
     done_ = true;
-  }) {}
-  bool done() const { return done_; }
-  const Error* error() const { return failed_ ? &error_ : nullptr; }
-
- private:
+  }
+  std::stop_source stop_;
   std::atomic<bool> done_ = false, failed_ = false;
   Error error_;
   std::jthread thread_;
