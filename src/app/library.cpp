@@ -215,8 +215,8 @@ class LocalLibrary final : public Library {
     model.info.name = options.served_name.empty() ? shown_name(options.model, model.path) : options.served_name;
     model.info.loaded = false;
     if (options.context > 0) model.info.context_tokens = options.context;
-    model.info.other_names = {options.model};
-    add_spellings(options.model, model.path, model.info.other_names);
+    model.other_names = {options.model};
+    add_spellings(options.model, model.path, model.other_names);
     model.pinned = pinned;
     model.keep_alive = options.keep_alive;
     all.push_back(std::move(model));
@@ -225,12 +225,12 @@ class LocalLibrary final : public Library {
   void add(std::vector<ShelfModel>& all, const std::string& name, const std::string& path, std::vector<std::string> other_names) {
     add_spellings(other_names.empty() ? name : other_names.front(), path, other_names);
     const auto same = std::ranges::find_if(all, [&](const ShelfModel& m) { return m.path == path; });
-    if (same != all.end()) return std::ranges::move(other_names, std::back_inserter(same->info.other_names)), void();
+    if (same != all.end()) return std::ranges::move(other_names, std::back_inserter(same->other_names)), void();
     const ModelInfo* info = info_of(path);
     if (info == nullptr || std::ranges::any_of(all, [&](const ShelfModel& m) { return m.info.name == name; })) return;
     ShelfModel model{.info = *info, .path = path, .keep_alive = base_.keep_alive};
     model.info.name = name;
-    model.info.other_names = std::move(other_names);
+    model.other_names = std::move(other_names);
     if (base_.context > 0) model.info.context_tokens = base_.context;
     all.push_back(std::move(model));
   }
@@ -244,7 +244,7 @@ class LocalLibrary final : public Library {
       ShelfModel copy = *original;
       copy.copy_of = of;
       copy.info.name = name;
-      copy.info.other_names.clear();
+      copy.other_names.clear();
       all.push_back(std::move(copy));
     }
   }

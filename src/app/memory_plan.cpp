@@ -48,7 +48,7 @@ Result<MemoryPlanner> MemoryPlanner::open(const WeightFile& file, const DeviceOp
   const Model& model = *planner.loaded_.model;
   TRY(planner.scratch_, measure_scratch(planner.dry_, model, engine));
   const int context = engine.context_tokens > 0 ? engine.context_tokens : std::min(own_context(model.config()), kLeastContext);
-  planner.least_state_ = engine.state_bytes > 0 ? engine.state_bytes : least_state_bytes(*planner.dry_.device, model, engine, context);
+  planner.least_state_ = least_state_bytes(*planner.dry_.device, model, engine, context);
   return planner;
 }
 
@@ -60,8 +60,8 @@ Result<MemoryPlan> MemoryPlanner::plan(size_t available_bytes) const {
   plan.weight_bytes = dry_.device->weight_bytes();
   plan.scratch_bytes = scratch_;
   plan.engine = engine_;
-  const size_t half = (available_bytes - fixed_bytes()) / 2;
-  plan.engine.state_limit_bytes = std::max(least_state_, engine_.state_limit_bytes > 0 ? std::min(half, engine_.state_limit_bytes) : half);
+  const size_t useful = std::min((available_bytes - fixed_bytes()) / 2, most_state_bytes(*dry_.device, *loaded_.model, engine_));
+  plan.engine.state_bytes = std::max(least_state_, engine_.state_bytes > 0 ? std::min(useful, engine_.state_bytes) : useful);
   TRY(plan.state, plan_state(*dry_.device, *loaded_.model, plan.engine));
   return plan;
 }

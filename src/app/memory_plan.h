@@ -1,7 +1,7 @@
 // memory_plan: what a model will take of memory, part by part, before any of it is taken.
 #pragma once
 #include "device/plan.h"
-#include "engine/engine.h"
+#include "engine/plan.h"
 #include "file/file.h"
 #include "model/model.h"
 

@@ -133,7 +133,7 @@ EngineOptions engine_options(const Options& options) {
   engine.prefill_chunk = std::min(options.micro_batch, options.batch);
   engine.max_waiting = options.max_waiting;
   engine.prefix_cache = options.prefix_cache;
-  engine.state_limit_bytes = options.state_bytes;
+  engine.state_bytes = options.state_bytes;
   engine.cache_disk_bytes = options.cache_disk_bytes;
   if (options.cache_disk_bytes > 0) engine.cache_dir = options.cache_dir.empty() ? options.state_cache_dir : options.cache_dir;
   return engine;

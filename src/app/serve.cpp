@@ -83,6 +83,8 @@ int serve_command(const Options& options) {
   });
   auto library = make_library(options);
   const std::vector<ShelfModel> models = library->list();
+  for (const ShelfModel& model : models)
+    for (const std::string& name : model.other_names) server->aliases.emplace_back(name, model.info.name);
   ShelfOptions shelf_options;
   if (options.keep_alive) shelf_options.keep_alive = *options.keep_alive;
   shelf_options.max_loaded = options.max_loaded;

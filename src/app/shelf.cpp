@@ -24,7 +24,7 @@ const ShelfModel* find_on_shelf(std::span<const ShelfModel> models, std::string_
   if (asked.empty()) return models.empty() ? nullptr : &models.front();
   for (const std::string_view name : {asked, without(asked, "local/", ":latest")}) {
     if (const auto* m = first([&](const ShelfModel& m) { return m.info.name == name; })) return m;
-    if (const auto* m = first([&](const ShelfModel& m) { return std::ranges::find(m.info.other_names, name) != m.info.other_names.end(); })) return m;
+    if (const auto* m = first([&](const ShelfModel& m) { return std::ranges::find(m.other_names, name) != m.other_names.end(); })) return m;
   }
   const std::string_view name = without(asked, "local/", ":latest");
   if (const auto* m = first([&](const ShelfModel& m) { return m.path == name; })) return m;

@@ -11,6 +11,7 @@
 struct ShelfModel {
   ModelInfo info;                                   // by what its files say; info.name is what it is listed as
   std::string path;
+  std::vector<std::string> other_names{};           // under which it may be asked for too
   std::string copy_of{};                            // listed name of the model that this is another name for: they share what is loaded
   bool pinned = false;                              // stays, however idle and whoever else needs memory
   std::optional<std::chrono::seconds> keep_alive{};  // negative: for ever; unset: as the shelf does

@@ -130,7 +130,6 @@ struct ModelInfo {
   std::string parameters{}, quantization{}, format{}, digest{}, chat_template{};  // "34.7B", "Q4_0", "gguf", sha256 when known
   int64_t modified_unix_s = 0;
   std::optional<int64_t> expires_unix_s{};    // when an idle model is unloaded
-  std::vector<std::string> other_names{};     // under which it may be asked for too
 };
 
 struct EmbedRequest { std::string model; std::vector<std::vector<TokenId>> ids; std::vector<std::string> texts; enum class Pooling : uint8_t { mean, last } pooling = Pooling::mean; };

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 #include "engine/mailbox.h"
+#include "engine/plan.h"
 #include "engine/sampler.h"
 #include "engine/scheduler.h"
 

@@ -21,8 +21,7 @@ struct EngineOptions {
   int max_sequences = 16;        // running at once; others wait
   int page_tokens = 32;
   int context_tokens = 0;        // longest sequence; 0: the model's own, as far as state_bytes allows
-  size_t state_bytes = 0;        // budget for pages, slots and snapshots; 0: as much as can be of use, up to state_limit_bytes
-  size_t state_limit_bytes = 0;  // 0: half of the free memory
+  size_t state_bytes = 0;        // budget for pages, slots and snapshots; 0: decided from free memory
   bool prefix_cache = true;
   int snapshot_every_tokens = 2048;  // distance of recurrent snapshots inside a prompt
   int max_waiting = 1024;        // requests beyond this are refused with `overloaded`
@@ -30,17 +29,6 @@ struct EngineOptions {
   size_t cache_disk_bytes = 0;   // bound of everything in cache_dir; 0: nothing is kept there
   std::string cache_key{};       // what state depends on beside tokens: model, template, precision, kv type, instruction set, format of the build
 };
-
-// How an engine with these options divides its state: what make_engine will take.
-struct EnginePlan {
-  StatePlan state;
-  int context_tokens = 0;
-  bool recurrent = false;   // some layer has recurrent state
-  size_t state_bytes = 0;   // of all pages and slots; touched only as far as used
-};
-// Fails with too_large when the budget does not hold one sequence of the context that was asked for.
-Result<EnginePlan> plan_state(const Device& device, const Model& model, const EngineOptions& options);
-size_t least_state_bytes(const Device& device, const Model& model, const EngineOptions& options, int context_tokens);  // of one sequence
 
 // One token as it is sampled. `logits` is the row (before penalties and sampling; n_valid_ids long) when the request asked for it;
 // valid during the call.

@@ -22,8 +22,7 @@ const char* anthropic_type(int status) {
 }
 
 std::optional<ModelInfo> named(const std::vector<ModelInfo>& models, std::string_view wanted) {
-  auto found = std::find_if(models.begin(), models.end(), [&](const ModelInfo& info) { return info.name == wanted; });
-  if (found == models.end()) found = std::find_if(models.begin(), models.end(), [&](const ModelInfo& info) { return std::ranges::find(info.other_names, wanted) != info.other_names.end(); });
+  const auto found = std::find_if(models.begin(), models.end(), [&](const ModelInfo& info) { return info.name == wanted; });
   return found == models.end() ? std::nullopt : std::optional(*found);
 }
 

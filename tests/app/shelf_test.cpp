@@ -10,10 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-ModelInfo named(std::string name, std::vector<std::string> others = {}) {
+ModelInfo named(std::string name) {
   ModelInfo info;
   info.name = std::move(name);
-  info.other_names = std::move(others);
   return info;
 }
 
@@ -156,7 +155,7 @@ TEST_F(ShelfTest, LoadsOnceAndAnswersWithTheOwnersDefaults) {
 }
 
 TEST_F(ShelfTest, NamesAreFoundInEverySpelling) {
-  std::vector<ShelfModel> models{{.info = named("small", {"Owner/Small-GGUF:Q4_1"}), .path = "/m/Small.Q4_1.gguf"}, {.info = named("owner/repo:Q8_0"), .path = "/m/r-Q8_0.gguf"}};
+  std::vector<ShelfModel> models{{.info = named("small"), .path = "/m/Small.Q4_1.gguf", .other_names = {"Owner/Small-GGUF:Q4_1"}}, {.info = named("owner/repo:Q8_0"), .path = "/m/r-Q8_0.gguf"}};
   for (const char* name : {"", "small", "small:latest", "local/small", "local/small:latest", "Owner/Small-GGUF:Q4_1", "/m/Small.Q4_1.gguf", "Small.Q4_1.gguf", "Small.Q4_1"})
     EXPECT_EQ(find_on_shelf(models, name), &models[0]) << name;
   for (const char* name : {"owner/repo:Q8_0", "owner/repo", "r-Q8_0.gguf", "owner/repo:latest"}) EXPECT_EQ(find_on_shelf(models, name), &models[1]) << name;
