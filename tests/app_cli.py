@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # app_cli: the built program from outside: usage errors, help, every tool on the models at hand, pipes and signals. CALLA names the program.
-import atexit, glob, json, os, pty, select, shutil, signal, struct, subprocess, tempfile, time, unittest, urllib.request
+import atexit, glob, json, os, pty, select, shutil, signal, struct, subprocess, tempfile, time, unittest, urllib.error, urllib.request
 
 CALLA = os.path.abspath(os.environ.get("CALLA", "build/release/calla"))
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -11,7 +11,7 @@ ORACLE_HF = [d for d in (os.path.join(ORACLES, a) for a in ("qwen3", "llama", "q
 ANY = (MODELS + [p for p in ORACLE_GGUF if "llama-Q8_0" in p] + [None])[0]
 HOME = tempfile.mkdtemp(prefix="calla-cli-")
 atexit.register(shutil.rmtree, HOME, True)
-ENV = {**{k: v for k, v in os.environ.items() if not k.startswith(("CALLA_", "HF_"))}, "HOME": HOME, "XDG_STATE_HOME": HOME + "/state", "HF_HOME": HOME + "/hf", "HF_HUB_OFFLINE": "1"}
+ENV = {**{k: v for k, v in os.environ.items() if not k.startswith(("CALLA_", "HF_", "OLLAMA_"))}, "HOME": HOME, "XDG_STATE_HOME": HOME + "/state", "HF_HOME": HOME + "/hf", "HF_HUB_OFFLINE": "1"}
 
 
 def read(path):
@@ -259,22 +259,82 @@ class Tools(unittest.TestCase):
         self.assertEqual(read(history), "Hello\n/help\n")
         self.assertEqual(os.stat(history).st_mode & 0o777, 0o600)
 
+    def serve(self, *words, env=ENV):
+        p = subprocess.Popen([CALLA, "serve", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        self.addCleanup(lambda: (p.kill(), p.wait(), p.stdout.close(), p.stderr.close()))
+        return p
+
+    def ask(self, base, path, body=None, seconds=60):
+        data = None if body is None else json.dumps(body).encode()
+        return json.load(urllib.request.urlopen(urllib.request.Request(base + path, data, {"Content-Type": "application/json"}), timeout=seconds))
+
+    def chat(self, base, model):
+        return self.ask(base, "/v1/chat/completions", {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4, "temperature": 0})
+
+    def end(self, p, expected=0):
+        p.send_signal(signal.SIGTERM)
+        self.assertEqual(p.wait(timeout=30), expected)
+
     def test_serve(self):
-        p = subprocess.Popen([CALLA, "serve", ANY, "--port", "0", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
-        try:
-            where = json.loads(p.stdout.readline())
-            base = f"http://127.0.0.1:{where['port']}"
-            models = json.load(urllib.request.urlopen(base + "/v1/models", timeout=30))
-            body = {"model": models["data"][0]["id"], "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4, "temperature": 0}
-            request = urllib.request.Request(base + "/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
-            reply = json.load(urllib.request.urlopen(request, timeout=60))
-            self.assertEqual(reply["choices"][0]["message"]["role"], "assistant")
-            p.send_signal(signal.SIGTERM)
-            self.assertEqual(p.wait(timeout=30), 0)
-        finally:
-            p.kill()
-            p.wait()
-            p.stdout.close()
+        p = self.serve(ANY, "--port", "0", "--json")
+        base = f"http://127.0.0.1:{json.loads(p.stdout.readline())['port']}"
+        model = self.ask(base, "/v1/models")["data"][0]["id"]
+        self.assertEqual(model, os.path.splitext(os.path.basename(ANY))[0])
+        for name in (model, model + ":latest", "local/" + model, os.path.basename(ANY)):
+            self.assertEqual(self.chat(base, name)["choices"][0]["message"]["role"], "assistant", name)
+        self.end(p)
+
+    def test_serve_many_models(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.join(folder, "calla.toml")
+            with open(config, "w") as f:
+                f.write(f'[server]\nlisten = "127.0.0.1:0"\nctx_size = 256\nalias = {{ "gpt-4o" = "second" }}\n'
+                        f'[[local]]\nmodel = "{MODELS[0]}"\nname = "first"\n[[local]]\nmodel = "{MODELS[1]}"\nname = "second"\nkeep_alive = "1s"\nctx_size = 128\n')
+            p = self.serve("--config", config, "-ngl", "99")
+            base = p.stdout.readline().decode().removeprefix("listening on ").strip()
+            self.assertRegex(base, r"^http://127.0.0.1:\d+$")
+            self.assertEqual([m["id"] for m in self.ask(base, "/v1/models")["data"]][:2], ["first", "second"])
+            self.assertEqual(self.chat(base, "first")["model"], "first")
+            self.assertEqual(self.chat(base, "gpt-4o")["choices"][0]["message"]["role"], "assistant")
+            with self.assertRaises(urllib.error.HTTPError) as e:
+                self.chat(base, "third")
+            self.assertEqual(e.exception.code, 404)
+            e.exception.close()
+            self.assertEqual(self.chat(base, "second")["model"], "second")
+            self.end(p)
+            said = p.stderr.read().decode()
+            self.assertIn("-ngl has no effect", said)
+            self.assertRegex(said, r"memory for first: weights .* context 256 tokens")
+            self.assertRegex(said, r"memory for second: weights .* context 128 tokens")
+
+    def test_serve_refuses_a_wrong_file(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as f:
+            f.write("[server]\nport = 0\nprot = 1\n")
+            f.flush()
+            r = calla("serve", "--config", f.name)
+            self.assertEqual((r.returncode, r.stdout), (2, b""))
+            self.assertEqual(r.stderr.decode(), f"calla: {f.name}:3: server.prot: no such key, did you mean server.port?\n")
+        self.assertEqual(calla("serve", "--config", "/nowhere.toml").returncode, 2)
+        r = calla("serve", "/nowhere.gguf", "--port", "0")
+        self.assertEqual((r.returncode, r.stdout, r.stderr.count(b"\n")), (1, b"", 1))
+
+    def test_serve_ends_when_its_model_cannot_be_loaded(self):
+        with tempfile.NamedTemporaryFile(suffix=".gguf") as f:
+            f.write(b"GGUF\x03\0\0\0" + b"\xff" * 64)
+            f.flush()
+            r = calla("serve", f.name, "--port", "0")
+            self.assertEqual(r.returncode, 1, r.stderr)
+            self.assertIn(f.name, r.stderr.decode())
+        r = calla("serve", ANY, "--port", "0", "-c", "16777216", "-np", "1")
+        self.assertIn(r.returncode, (1,), r.stderr)
+        self.assertRegex(r.stderr.decode(), r"cannot load .*: it takes at least .* are available")
+
+    def test_what_is_planned_is_what_it_takes(self):
+        p = self.serve(ANY, "--port", "0", "-np", "4", "-c", "2048")
+        base = p.stdout.readline().decode().removeprefix("listening on ").strip()
+        self.chat(base, "")
+        self.end(p)
+        self.assertRegex(p.stderr.read().decode(), r"memory for .*: weights .* B, state up to .* B \(4 sequences at once, context 2048 tokens\), scratch .* B: .* B of .* B that are available")
 
     def test_selftest(self):
         for model in [ANY] + [p for p in ORACLE_GGUF if "qwen3_5_moe-Q4_0" in p]:

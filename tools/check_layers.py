@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """check_layers: fails when an #include or a CMake edge opens a door that ARCHITECTURE.md does not list, or reaches past a front door.
 
-The `layers` block of ARCHITECTURE.md is the truth. An outsider enters a room by room/room.h only (text has two doors more); core is a set of words, all of
-whose headers are open. calla_room(...) in CMakeLists.txt must state exactly the edges of the block.
+The `layers` block of ARCHITECTURE.md is the truth. An outsider enters a room by room/room.h or one of MORE_DOORS; core is a set of
+words, all of whose headers are open. calla_room(...) in CMakeLists.txt must state exactly the edges of the block.
 """
 import pathlib
 import re
@@ -10,7 +10,7 @@ import sys
 
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".inl", ".mm", ".metal"}
 OPEN_ROOMS = {"core"}
-MORE_DOORS = {"text/grammar.h", "text/tools.h"}
+MORE_DOORS = {"device/plan.h", "engine/plan.h", "text/grammar.h", "text/tools.h"}  # front doors beside room/room.h
 
 
 def read_layers(text):

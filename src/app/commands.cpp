@@ -20,8 +20,11 @@ const std::vector<Command>& list() {
        kTalk | kPrompt, 1, 2,
        {"calla run starter \"Write one sentence about the sea.\"", "calla run starter \"Sum this up in one line.\" < notes.txt", "git diff | calla run starter \"Write a commit message.\" --temp 0",
         "calla run starter \"Name three colours.\" --json"}, run_command},
-      {"serve", "[MODEL]", "answer over HTTP as OpenAI's API does", "Stops on SIGINT or SIGTERM when what is running has been answered; a second signal ends it at once.",
-       kLoad | kServe, 0, 1, {"calla serve starter", "calla serve owner/repo --port 8000 --parallel 8", "calla serve ./model.gguf --host 0.0.0.0 --api-key secret"}, serve_command},
+      {"serve", "[MODEL]", "answer over HTTP as OpenAI's, Anthropic's and Ollama's APIs do",
+       "The model named here is loaded at the start and stays; all others on this machine are loaded when a request names them and leave when they are idle. Stops on SIGINT or SIGTERM when what is "
+       "running has been answered; a second signal ends it at once. docs/serving.md tells of the configuration file, TLS, keys and limits.",
+       kLoad | kSampling | kServe | kServed | kFamiliar, 0, 1,
+       {"calla serve starter", "calla serve owner/repo --port 8000 --parallel 8", "calla serve ./model.gguf --host 0.0.0.0 --api-key secret", "calla serve --config calla.toml"}, serve_command},
       {"pull", "NAME", "fetch a model from the hub", "Resumes, verifies size and sha256, and says which file of several was chosen and why.", kHub, 1, 1,
        {"calla pull starter", "calla pull owner/repo", "calla pull owner/repo:Q4_K_M"}, pull_command},
       {"pack", "MODEL", "write the packed file that --packed starts from",
@@ -88,6 +91,7 @@ int run_calla(std::span<const std::string_view> words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h") return print_help(help_text(commands()));
   const bool help = words[0] == "help";
   if (help && words.size() == 1) return print_help(help_text(commands()));
+  if (help && words.size() == 2 && words[1] == "--markdown") return print_help(options_reference());
   const std::string_view name = words[help ? 1 : 0];
   const Command* command = find_command(name);
   if (command == nullptr) return usage_error(unknown_command(name));

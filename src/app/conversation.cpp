@@ -128,16 +128,7 @@ ChatRequest make_request(const Options& options, const Conversation& conversatio
   request.model = options.model;
   request.messages_json = conversation.all_messages().dump(-1, ' ', false, Json::error_handler_t::replace);
   if (options.think) request.template_kwargs_json = Json{{"enable_thinking", *options.think}}.dump();
-  request.temperature = options.temperature;
-  request.top_p = options.top_p;
-  request.min_p = options.min_p;
-  request.top_k = options.top_k;
-  request.repetition_penalty = options.repetition_penalty;
-  request.presence_penalty = options.presence_penalty;
-  request.frequency_penalty = options.frequency_penalty;
-  request.seed = options.seed;
-  request.max_tokens = options.max_tokens;
-  request.stop = options.stop;
+  fill_in_sampling(options, request);
   return request;
 }
 

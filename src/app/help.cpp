@@ -7,7 +7,8 @@ namespace {
 struct Heading { uint32_t groups; const char* title; };
 constexpr Heading kHeadings[] = {
     {kPrompt | kConversation, "Conversation"}, {kSampling, "Sampling"}, {kBench, "Measuring"},          {kEval | kTokenize | kDetokenize | kInspect, "What to print"},
-    {kServe, "Serving"},                       {kModel | kHub, "Model"}, {kContext | kDevice | kPacked | kPack, "Engine"}, {kGeneral, "General"},
+    {kServed, "A served model"},               {kServe, "Serving"},     {kModel | kHub, "Model"}, {kContext | kDevice | kPacked | kPack, "Engine"}, {kGeneral, "General"},
+    {kFamiliar, "Taken from llama-server's command lines, without effect"},
 };
 
 std::string option_line(const OptionSpec& spec) {
@@ -67,6 +68,43 @@ std::string help_text(const Command& command) {
         if (first) lines += option_line(spec);
       }
     if (!lines.empty()) out += fmt::format("\n{}:\n{}", heading.title, lines);
+  }
+  return out;
+}
+
+namespace {
+
+// "`--max-body`, `-b`": names as code.
+std::string as_code(std::span<const std::string> names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "`" : ", `") + name + "`";
+  return out;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '|' ? std::string("\\|") : c == '<' ? std::string("&lt;") : std::string(1, c);
+  return out;
+}
+
+std::string environment_of(const OptionSpec& spec) { return *spec.environment == 0 ? "" : fmt::format("`{}`", fmt::join(split_names(spec.environment), "`, `")); }
+
+}  // namespace
+
+std::string options_reference() {
+  std::string out;
+  for (const Heading& heading : kHeadings) {
+    std::string rows;
+    for (const OptionSpec& spec : option_table()) {
+      const Heading* first = nullptr;
+      for (const Heading& h : kHeadings)
+        if (first == nullptr && (spec.groups & h.groups) != 0) first = &h;
+      if (first != &heading) continue;
+      const std::string value = *spec.value == 0 ? "" : fmt::format(" {}", spec.value);
+      const bool key = (spec.groups & kConfigurable) != 0 && !configuration_keys(spec).empty();
+      rows += fmt::format("| {}{} | {} | {} | {} |\n", as_code(option_names(spec)), escaped(value), key ? as_code(configuration_keys(spec)) : "", environment_of(spec), escaped(spec.help));
+    }
+    if (!rows.empty()) out += fmt::format("\n**{}**\n\n| option | key | variable | |\n|---|---|---|---|\n{}", heading.title, rows);
   }
   return out;
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include "app/commands.h"
 #include "app/console.h"
-#include "app/memory.h"
 #include "app/open.h"
+#include "core/memory.h"
 
 namespace {
 

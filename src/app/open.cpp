@@ -6,18 +6,21 @@
 #include <filesystem>
 #include "app/console.h"
 #include "app/text_parts.h"
+#include "core/hash.h"
 #include "store/store.h"
 
 namespace {
 
-Status open_text(OpenedModel& model) {
+Status open_text(OpenedModel& model, const Options& options) {
   auto tokenizer = open_tokenizer(*model.file.weights);
   if (!tokenizer) {
     model.tokenizer_error = tokenizer.error().message;
     return ok_status();
   }
   model.tokenizer = std::move(*tokenizer);
-  if (auto chat_template = open_chat_template(*model.file.weights)) {
+  if (!options.chat_template.empty()) {
+    TRY(model.chat_template, ChatTemplate::compile(options.chat_template));
+  } else if (auto chat_template = open_chat_template(*model.file.weights)) {
     model.chat_template = std::move(*chat_template);
   } else {
     model.template_failed = true;
@@ -41,10 +44,21 @@ StateTraffic state_traffic(const Device& device, std::span<const StateSpec> stat
   return traffic;
 }
 
-void add_completer(OpenedModel& model) {
+void add_completer(OpenedModel& model, const Options& options) {
   if (!model.tokenizer) return;
-  const std::string shown = std::filesystem::exists(model.file.name) ? std::filesystem::path(model.file.path).filename().string() : model.file.name;
+  const std::string shown = options.served_name.empty() ? shown_name(model.file.name, model.file.path) : options.served_name;
   model.completer = make_completer(*model.engine, {shown, model.tokenizer, model.chat_template, model.defaults});
+}
+
+// All that computed state depends on beside tokens: the model's bytes, its template, and how the device computes.
+Result<std::string> cache_key(const OpenedModel& model, const Options& options) {
+  TRY(const PackedPlace place, packed_place(*model.file.weights, store_options_from_environment()));
+  std::string source = options.chat_template;
+  if (source.empty()) {
+    TRY(source, chat_template_source(*model.file.weights));
+  }
+  const std::string device = model.device_name.substr(0, model.device_name.find(','));  // results do not depend on the number of threads
+  return fmt::format("1 {} {:016x} {} {} {}", place.key, xxh64(std::as_bytes(std::span(source))), device, options.precision == Precision::exact ? "exact" : "fast", options.kv == KvType::int8 ? "int8" : "half");
 }
 
 void say(const OpenedModel& model, const Options& options, bool quiet) {
@@ -58,6 +72,13 @@ void say(const OpenedModel& model, const Options& options, bool quiet) {
 }
 
 }  // namespace
+
+std::string shown_name(const std::string& name, const std::string& path) {
+  if (!std::filesystem::exists(name)) return name;
+  const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
+  if (file.extension() == ".gguf" || file.extension() == ".safetensors") return file.stem().string();
+  return file.has_filename() ? file.filename().string() : file.parent_path().filename().string();
+}
 
 double StateTraffic::bytes_at(double depth) const {
   double bytes = 2 * recurrent_bytes;
@@ -108,27 +129,49 @@ EngineOptions engine_options(const Options& options) {
   EngineOptions engine;
   engine.max_sequences = options.parallel;
   engine.context_tokens = options.context;
+  engine.max_batch_tokens = options.batch;
+  engine.prefill_chunk = std::min(options.micro_batch, options.batch);
+  engine.max_waiting = options.max_waiting;
+  engine.prefix_cache = options.prefix_cache;
+  engine.state_bytes = options.state_bytes;
+  engine.cache_disk_bytes = options.cache_disk_bytes;
+  if (options.cache_disk_bytes > 0) engine.cache_dir = options.cache_dir.empty() ? options.state_cache_dir : options.cache_dir;
   return engine;
 }
 
-Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning) {
+Result<OpenedModel> open_parts(const Options& options) {
   OpenedModel model;
   TRY(model.file, open_file(options));
+  TRY(model.defaults, generation_defaults(*model.file.weights));
+  TRY_STATUS(open_text(model, options));
+  return model;
+}
+
+Status load_parts(OpenedModel& model, const Options& options, const OpenTuning& tuning) {
   const double begin = seconds_now();
   TRY(const DeviceOptions wanted, device_options(options, *model.file.weights));
   TRY(auto device, make_cpu_device(wanted));
   TRY(auto loaded, load_with_progress(*model.file.weights, *device, tuning.quiet));
-  TRY(model.defaults, generation_defaults(*model.file.weights));
   model.parts = std::move(loaded.parts);
-  model.notes = std::move(loaded.notes);
+  std::ranges::move(loaded.notes, std::back_inserter(model.notes));
   model.device_name = device->name();
   model.weight_bytes = device->weight_bytes();
   model.state = state_traffic(*device, loaded.model->states());
-  TRY_STATUS(open_text(model));
-  TRY(model.engine, make_engine(std::move(device), std::move(loaded.model), tuning.engine));
+  EngineOptions engine = tuning.engine;
+  if (engine.cache_disk_bytes > 0) {
+    TRY(engine.cache_key, cache_key(model, options));
+  }
+  TRY(model.engine, make_engine(std::move(device), std::move(loaded.model), engine));
+  std::ranges::move(model.engine->notes(), std::back_inserter(model.notes));
   model.load_s = seconds_now() - begin;
-  add_completer(model);
+  add_completer(model, options);
   say(model, options, tuning.quiet);
+  return ok_status();
+}
+
+Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning) {
+  TRY(OpenedModel model, open_parts(options));
+  TRY_STATUS(load_parts(model, options, tuning));
   return model;
 }
 

@@ -12,6 +12,8 @@ struct OpenedFile {
   std::unique_ptr<WeightFile> weights;
 };
 Result<OpenedFile> open_file(const Options& options);
+// What a model is called that was named by `name` and lies at `path`: a file's name without its ending, anything but a path as it is.
+std::string shown_name(const std::string& name, const std::string& path);
 
 // What one decoded token reads of its sequence's state, and writes back of what is recurrent, in the device's own sizes.
 struct StateTraffic {
@@ -50,6 +52,9 @@ DeviceOptions device_options(const Options& options);
 Result<DeviceOptions> device_options(const Options& options, const WeightFile& file);
 // With a progress line on a terminal unless quiet.
 Result<LoadedModel> load_with_progress(const WeightFile& file, Device& device, bool quiet);
+// The two halves of open_model: files and text; then weights and engine, which take memory.
+Result<OpenedModel> open_parts(const Options& options);
+Status load_parts(OpenedModel& model, const Options& options, const OpenTuning& tuning);
 Result<OpenedModel> open_model(const Options& options, const OpenTuning& tuning);
 Result<OpenedModel> open_model(const Options& options);
 // The same, failing when the checkpoint has no tokenizer that can be read.

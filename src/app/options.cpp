@@ -1,5 +1,5 @@
-// options: the one table of options.
-#include "app/options.h"
+// options: the one table of options: the rows that running a model takes, and all of them together.
+#include "app/options_rows.h"
 
 #include <algorithm>
 #include <limits>
@@ -27,10 +27,10 @@ bool set_isa(Options& o, std::string_view v) {
 }
 bool set_text(std::string& out, std::string_view v) { return out = v, true; }
 
-bool add_alias(Options& o, std::string_view v) {
-  const size_t equals = v.find('=');
-  if (equals == 0 || equals == std::string_view::npos || equals + 1 == v.size()) return false;
-  o.aliases.emplace_back(v.substr(0, equals), v.substr(equals + 1));
+bool set_max_tokens(Options& o, std::string_view v) {
+  int tokens = 0;
+  if (!parse_number(v, -1, std::numeric_limits<int>::max(), tokens)) return false;
+  o.max_tokens = tokens < 0 ? std::nullopt : std::optional(tokens);
   return true;
 }
 
@@ -38,7 +38,7 @@ constexpr const char* kTemperature = "a number from 0 to 10; 0 takes the likelie
 constexpr const char* kShare = "a number from 0 to 1";
 constexpr int kBig = std::numeric_limits<int>::max();
 
-const OptionSpec kTable[] = {
+const OptionSpec kRows[] = {
     {kGeneral, "-h, --help", "", "", "this text", "", [](Options& o, std::string_view) { return o.help = true; }},
     {kGeneral, "--json", "", "", "one JSON value on standard output", "", [](Options& o, std::string_view) { return o.json = true; }},
     {kGeneral, "-v, --verbose", "", "", "speeds, counts and notes on standard error", "", [](Options& o, std::string_view) { return o.verbose = true; }},
@@ -46,7 +46,7 @@ const OptionSpec kTable[] = {
 
     {kModel, "-m, --model", "NAME", "a path, owner/repo or an alias", "the model, instead of the first argument", "CALLA_MODEL",
      [](Options& o, std::string_view v) { return !v.empty() && set_text(o.model, v); }},
-    {kContext, "-c, --ctx-size", "N", "a whole number from 0 to 16777216", "longest sequence in tokens; 0: the model's own, as far as memory allows", "CALLA_CTX_SIZE",
+    {kContext, "-c, --ctx-size", "N", "a whole number from 0 to 16777216", "longest sequence in tokens; 0: the model's own, as far as memory allows", "CALLA_CTX_SIZE, OLLAMA_CONTEXT_LENGTH",
      [](Options& o, std::string_view v) { return parse_number(v, 0, 1 << 24, o.context); }},
     {kDevice, "-t, --threads", "N", "a whole number from 0 to 1024", "threads; 0: one per physical core", "CALLA_THREADS",
      [](Options& o, std::string_view v) { return parse_number(v, 0, 1024, o.threads); }},
@@ -68,6 +68,22 @@ const OptionSpec kTable[] = {
      [](Options& o, std::string_view v) { return store(v, 0.0f, 1.0f, o.top_p); }},
     {kSampling, "--min-p", "X", kShare, "only tokens at least X times as likely as the likeliest", "",
      [](Options& o, std::string_view v) { return store(v, 0.0f, 1.0f, o.min_p); }},
+    {kSampling, "--typical-p, --typical", "X", kShare, "only tokens about as surprising as the distribution is on average, X of the probability", "",
+     [](Options& o, std::string_view v) { return store(v, 0.0f, 1.0f, o.typical_p); }},
+    {kSampling, "--top-n-sigma", "X", "a number from 0 to 100; 0 for off", "only tokens within X standard deviations of the best", "",
+     [](Options& o, std::string_view v) { return store(v, 0.0f, 100.0f, o.top_n_sigma); }},
+    {kSampling, "--xtc-probability", "X", kShare, "how often the likeliest of several good tokens are left out", "",
+     [](Options& o, std::string_view v) { return store(v, 0.0f, 1.0f, o.xtc_probability); }},
+    {kSampling, "--xtc-threshold", "X", kShare, "from what probability a token is a good one", "", [](Options& o, std::string_view v) { return store(v, 0.0f, 1.0f, o.xtc_threshold); }},
+    {kSampling, "--dry-multiplier", "X", "a number from 0 to 100; 0 for off", "lowers what would repeat a sequence", "", [](Options& o, std::string_view v) { return store(v, 0.0f, 100.0f, o.dry_multiplier); }},
+    {kSampling, "--dry-base", "X", "a number from 1 to 100", "by how much more for each further token", "", [](Options& o, std::string_view v) { return store(v, 1.0f, 100.0f, o.dry_base); }},
+    {kSampling, "--dry-allowed-length", "N", "a whole number, not negative", "sequences up to this long may repeat", "", [](Options& o, std::string_view v) { return store(v, 0, kBig, o.dry_allowed_length); }},
+    {kSampling, "--dry-penalty-last-n", "N", "a whole number; -1 for everything", "how far back sequences are looked for", "",
+     [](Options& o, std::string_view v) { return store(v, -1, kBig, o.dry_penalty_last_n); }},
+    {kSampling, "--mirostat", "N", "0 or 2", "2: keeps the surprise of the text even", "", [](Options& o, std::string_view v) { return v != "1" && store(v, 0, 2, o.mirostat); }},
+    {kSampling, "--mirostat-ent, --mirostat-tau", "X", "a number from 0 to 100", "the surprise it keeps", "", [](Options& o, std::string_view v) { return store(v, 0.0f, 100.0f, o.mirostat_tau); }},
+    {kSampling, "--mirostat-lr, --mirostat-eta", "X", kShare, "how quickly it does so", "", [](Options& o, std::string_view v) { return store(v, 0.0f, 1.0f, o.mirostat_eta); }},
+    {kSampling, "--repeat-last-n", "N", "a whole number; -1 for everything", "how far back the repetition penalty looks", "", [](Options& o, std::string_view v) { return store(v, -1, kBig, o.repeat_last_n); }},
     {kSampling, "--repeat-penalty, --repetition-penalty", "X", "a number from 0.01 to 10; 1 is none", "divides the scores of tokens already there", "",
      [](Options& o, std::string_view v) { return store(v, 0.01f, 10.0f, o.repetition_penalty); }},
     {kSampling, "--presence-penalty", "X", "a number from -10 to 10", "lowers the scores of tokens already there", "",
@@ -76,27 +92,14 @@ const OptionSpec kTable[] = {
      [](Options& o, std::string_view v) { return store(v, -10.0f, 10.0f, o.frequency_penalty); }},
     {kSampling, "-s, --seed", "N", "a whole number, not negative", "same seed, same answer", "",
      [](Options& o, std::string_view v) { return store(v, uint64_t{0}, std::numeric_limits<uint64_t>::max(), o.seed); }},
-    {kSampling | kEval, "-n, --max-tokens, --n-predict, --predict", "N", "a whole number, not negative", "at most N tokens of answer", "",
-     [](Options& o, std::string_view v) { return store(v, 0, kBig, o.max_tokens); }},
+    {kSampling | kEval, "-n, --max-tokens, --n-predict, --predict", "N", "a whole number, -1 for no limit", "at most N tokens of answer", "", set_max_tokens},
     {kSampling, "--stop", "TEXT", "a text", "end the answer before this text; may be given several times", "",
      [](Options& o, std::string_view v) { return !v.empty() && (o.stop.emplace_back(v), true); }},
 
     {kConversation, "--system, -sys", "TEXT", "a text", "the system message", "", [](Options& o, std::string_view v) { return set_text(o.system, v); }},
-    {kConversation, "--think", "", "", "ask a model that can for thinking", "", [](Options& o, std::string_view) { return o.think = true, true; }},
-    {kConversation, "--no-think", "", "", "ask it to answer at once", "", [](Options& o, std::string_view) { return o.think = false, true; }},
+    {kConversation | kServe | kServed, "--think", "", "", "ask a model that can for thinking", "", [](Options& o, std::string_view) { return o.think = true, true; }},
+    {kConversation | kServe | kServed, "--no-think", "", "", "ask it to answer at once", "", [](Options& o, std::string_view) { return o.think = false, true; }},
     {kPrompt, "-p, --prompt", "TEXT", "a text", "the prompt, instead of the second argument", "", [](Options& o, std::string_view v) { return o.prompt = v, true; }},
-
-    {kServe, "--host", "ADDRESS", "an address of this machine", "where to listen", "CALLA_HOST", [](Options& o, std::string_view v) { return !v.empty() && set_text(o.host, v); }},
-    {kServe, "--port", "N", "a whole number from 0 to 65535", "port; 0: any free one", "CALLA_PORT", [](Options& o, std::string_view v) { return parse_number(v, 0, 65535, o.port); }},
-    {kServe, "-np, --parallel", "N", "a whole number from 1 to 1024", "sequences that run at once; others wait", "",
-     [](Options& o, std::string_view v) { return parse_number(v, 1, 1024, o.parallel); }},
-    {kServe, "--max-connections", "N", "a whole number from 1 to 65535", "open connections", "",
-     [](Options& o, std::string_view v) { return parse_number(v, 1, 65535, o.max_connections); }},
-    {kServe, "--api-key", "KEY", "a text", "ask clients for this key; may be given several times", "CALLA_API_KEY",
-     [](Options& o, std::string_view v) { return !v.empty() && (o.api_keys.emplace_back(v), true); }},
-    {kServe, "--cors-origin", "URL", "an origin such as https://example.org, or *", "web site that may call; may be given several times", "",
-     [](Options& o, std::string_view v) { return !v.empty() && (o.cors_origins.emplace_back(v), true); }},
-    {kServe, "-a, --alias", "ASKED=MODEL", "NAME=MODEL; * for any name", "another name under which clients may ask; may be given several times", "", add_alias},
 
     {kBench, "-p, --n-prompt", "LIST", "whole numbers up to 1048576, with commas between", "prompt lengths to time (512); 0 for none", "",
      [](Options& o, std::string_view v) { return parse_list(v, 0, 1 << 20, o.prompt_sizes); }},
@@ -121,4 +124,11 @@ const OptionSpec kTable[] = {
 
 }  // namespace
 
-std::span<const OptionSpec> option_table() { return kTable; }
+std::span<const OptionSpec> option_table() {
+  static const std::vector<OptionSpec> all = [] {
+    std::vector<OptionSpec> rows(std::begin(kRows), std::end(kRows));
+    for (const auto more : {serve_option_rows(), familiar_option_rows()}) rows.insert(rows.end(), more.begin(), more.end());
+    return rows;
+  }();
+  return all;
+}

@@ -20,9 +20,14 @@ const OptionSpec* find_option(uint32_t groups, std::string_view name) {
 }
 
 Status apply(Options& options, const OptionSpec& spec, std::string_view name, std::string_view value) {
-  if (spec.set(options, value)) return ok_status();
+  if (spec.set(options, value)) {
+    if ((spec.groups & kFamiliar) != 0) options.notes.push_back(std::string(name) + " has no effect: " + spec.help);
+    return ok_status();
+  }
   return usage(std::string(name) + ": '" + std::string(value) + "': " + spec.expected + " expected");
 }
+
+bool is_choice(std::string_view word) { return word == "on" || word == "off" || word == "auto" || word == "0" || word == "1"; }
 
 Error unknown_option(uint32_t groups, std::string_view name) {
   std::vector<std::string> known;
@@ -37,7 +42,7 @@ struct Reader {
   const Command& command;
   std::span<const std::string_view> words;
   size_t at = 0;
-  std::vector<const OptionSpec*> given = {};
+  GivenOptions given = {};
 
   Status read(Options& options) {
     bool only_arguments = false;
@@ -76,6 +81,9 @@ struct Reader {
       if (value) return usage(std::string(name) + ": '" + std::string(*value) + "': no value expected");
       return apply(options, *spec, name, "");
     }
+    const bool may_follow = *spec->value == '[';
+    if (may_follow && !value) value = at + 1 < words.size() && is_choice(words[at + 1]) ? words[++at] : "on";
+    if (may_follow && !is_choice(*value)) return usage(std::string(name) + ": '" + std::string(*value) + "': " + spec->expected + " expected");
     if (!value) {
       if (at + 1 >= words.size()) return usage(std::string(name) + ": nothing after it: " + spec->expected + " expected");
       value = words[++at];
@@ -84,10 +92,33 @@ struct Reader {
   }
 };
 
-Status read_environment(Options& options, const Command& command, std::span<const OptionSpec* const> given, const GetEnvironment& environment) {
+// Ollama's count for serving only.
+std::vector<std::string> variables_of(const OptionSpec& spec, const Command& command) {
+  std::vector<std::string> names = split_names(spec.environment);
+  if ((command.groups & kServe) == 0) std::erase_if(names, [](const std::string& name) { return name.starts_with("OLLAMA_"); });
+  return names;
+}
+
+// Ollama's port is another one, and its variable may leave it out.
+std::string with_ollama_port(std::string value) {
+  const size_t host = value.find("://") == std::string::npos ? 0 : value.find("://") + 3;
+  const size_t colon = value.rfind(':');
+  if (colon == std::string::npos || colon < host || value.ends_with(']')) value += ":11434";
+  return value;
+}
+
+Status read_environment(Options& options, const Command& command, GivenOptions& given, const GetEnvironment& environment) {
+  const bool place_given = std::ranges::any_of(given, [](const OptionSpec* spec) { return std::string_view(spec->names) == "--host" || std::string_view(spec->names) == "--port"; });
   for (const OptionSpec& spec : option_table()) {
-    if (*spec.environment == 0 || !accepts(spec, command.groups) || std::ranges::count(given, &spec) != 0) continue;
-    if (const char* value = environment(spec.environment); value != nullptr && *value != 0) TRY_STATUS(apply(options, spec, spec.environment, value));
+    if (!accepts(spec, command.groups) || std::ranges::count(given, &spec) != 0) continue;
+    for (const std::string& name : variables_of(spec, command)) {
+      const char* value = environment(name.c_str());
+      if (value == nullptr || *value == 0 || (name == "OLLAMA_HOST" && place_given)) continue;
+      TRY_STATUS(apply(options, spec, name, name == "OLLAMA_HOST" ? with_ollama_port(value) : value));
+      given.push_back(&spec);
+      if (name.starts_with("OLLAMA_") && (spec.groups & kFamiliar) == 0) options.notes.push_back(option_names(spec).front() + " is " + value + ", as " + name + " says");
+      break;
+    }
   }
   const auto text = [&](const char* name) -> std::string { const char* v = environment(name); return v == nullptr ? "" : v; };
   options.color = text("NO_COLOR").empty() && text("TERM") != "dumb";
@@ -96,6 +127,9 @@ Status read_environment(Options& options, const Command& command, std::span<cons
   } else if (const std::string home = text("HOME"); !home.empty()) {
     options.state_dir = home + "/.local/state/calla";
   }
+  const std::string calla = text("CALLA_CACHE"), caches = text("XDG_CACHE_HOME"), home = text("HOME");
+  if (!calla.empty()) options.state_cache_dir = calla + "/state";
+  else if (caches.starts_with('/') || !home.empty()) options.state_cache_dir = (caches.starts_with('/') ? caches : home + "/.cache") + "/calla/state";
   return ok_status();
 }
 
@@ -125,15 +159,27 @@ size_t edit_distance(std::string_view a, std::string_view b) {  // insert, delet
 
 }  // namespace
 
-std::vector<std::string> option_names(const OptionSpec& spec) {
+std::vector<std::string> split_names(std::string_view list) {
   std::vector<std::string> names;
-  std::string_view rest = spec.names;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(", "), rest.size());
-    names.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 2, rest.size()));
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(", "), list.size());
+    names.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 2, list.size()));
   }
   return names;
+}
+
+std::vector<std::string> option_names(const OptionSpec& spec) { return split_names(spec.names); }
+
+std::vector<std::string> configuration_keys(const OptionSpec& spec) {
+  std::vector<std::string> keys;
+  for (std::string name : option_names(spec)) {
+    if (!name.starts_with("--")) continue;
+    name.erase(0, 2);
+    std::ranges::replace(name, '-', '_');
+    if (name != "help" && name != "config") keys.push_back(std::move(name));
+  }
+  return keys;
 }
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
@@ -174,6 +220,7 @@ Result<Options> parse_options(const Command& command, std::span<const std::strin
   if (options.help) return options;
   const bool model_given = !options.model.empty();
   TRY_STATUS(read_environment(options, command, reader.given, environment));
+  if (!options.config_file.empty()) TRY_STATUS(read_configuration(options.config_file, reader.given, options));
   const int given = static_cast<int>(options.arguments.size());
   // CALLA_MODEL stands in for a model that is missing; it never shifts the meaning of an argument that is there.
   TRY_STATUS(check_arguments(options, command, model_given || (!options.model.empty() && given < std::max(1, command.min_arguments))));

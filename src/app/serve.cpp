@@ -1,50 +1,104 @@
-// serve: the engine behind HTTP until a signal asks it to end.
+// serve: the shelf behind HTTP until a signal asks it to end.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <atomic>
 #include "app/commands.h"
 #include "app/console.h"
-#include "app/open.h"
-#include "wire/wire.h"
+#include "app/library.h"
+#include "app/server_options.h"
+#include "core/json_writer.h"
 
 namespace {
 
-void announce(const Options& options, const OpenedModel& model, const std::string& host, int port) {
-  const std::string reachable = host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "[::1]" : host.find(':') != std::string::npos && !host.starts_with('[') ? "[" + host + "]" : host;
-  const auto models = model.completer->models();
-  const Json body = {{"model", models.empty() ? model.file.name : models[0].name}, {"messages", Json::array({{{"role", "user"}, {"content", "Hello"}}})}};
-  if (options.json) {
-    print_json({{"host", host}, {"port", port}, {"model", body["model"]}});
-    return;
-  }
-  fmt::print(stderr, "calla: {} answers on http://{}:{}/v1, context {} tokens\n", body["model"].get<std::string>(), reachable, port, model.engine->context_tokens());
-  fmt::print(stderr, "  curl http://{}:{}/v1/chat/completions -H 'Content-Type: application/json'{} -d '{}'\n", reachable, port,
-             options.api_keys.empty() ? "" : " -H 'Authorization: Bearer YOUR-KEY'", body.dump());
+// What is loaded before anybody asks: the model that was named first, and whatever is pinned.
+std::vector<std::string> first_models(std::span<const ShelfModel> models, const Options& options) {
+  std::vector<std::string> names;
+  const bool named = !options.model.empty() || !options.locals.empty();
+  for (size_t i = 0; i < models.size(); i++)
+    if (models[i].copy_of.empty() && (models[i].pinned || (i == 0 && named))) names.push_back(models[i].info.name);
+  return names;
 }
+
+// As a client on this machine says it.
+std::string base_url(bool tls, const std::string& host, int port) {
+  if (host.starts_with("unix:")) return "http://localhost";
+  const std::string reachable = host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "[::1]" : host.find(':') != std::string::npos && !host.starts_with('[') ? "[" + host + "]" : host;
+  return fmt::format("{}://{}:{}", tls ? "https" : "http", reachable, port);
+}
+
+void announce(const Options& options, const ServerOptions& server, const std::string& model, const std::string& host, int port) {
+  const bool local = host.starts_with("unix:");
+  const std::string base = base_url(!server.tls_cert_file.empty(), host, port);
+  if (options.json) print_json({{"host", host}, {"port", port}, {"model", model}});
+  else fmt::print("listening on {}\n", local ? host : base);
+  std::fflush(stdout);
+  const Json body = {{"model", model}, {"messages", Json::array({{{"role", "user"}, {"content", "Hello"}}})}};
+  fmt::print(stderr, "calla: try it:\n  curl {}{}/v1/chat/completions -H 'Content-Type: application/json'{} -d '{}'\n", local ? "--unix-socket " + host.substr(5) + " " : "", base,
+             server.api_keys.empty() ? "" : " -H 'Authorization: Bearer YOUR-KEY'", body.dump());
+}
+
+// Loads one model after another while the server already listens. The first failure ends the server.
+class Starter {
+ public:
+  Starter(Shelf& shelf, std::vector<std::string> names, std::stop_source stop) : stop_(std::move(stop)), thread_([this, &shelf, names = std::move(names)] { load(shelf, names); }) {}
+  bool done() const { return done_; }
+  const Error* error() const { return failed_ ? &error_ : nullptr; }
+
+ private:
+  void load(Shelf& shelf, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      Status loaded = shelf.load(name, std::nullopt);
+      if (loaded) continue;
+      error_ = std::move(loaded.error());
+      failed_ = true;
+      stop_.request_stop();
+      return;
+    }
+    done_ = true;
+  }
+  std::stop_source stop_;
+  std::atomic<bool> done_ = false, failed_ = false;
+  Error error_;
+  std::jthread thread_;
+};
 
 }  // namespace
 
 int serve_command(const Options& options) {
   ignore_broken_pipes();
+  for (const std::string& text : options.notes) note(text);
+  auto server = server_options(options);
+  if (!server) return fail(server.error());
+  if (const Status here = check_named(options); !here) return fail(here.error());
+
   std::stop_source stop;
-  std::atomic<bool> listening = false;
+  std::atomic<const Starter*> starting = nullptr;
+  std::atomic<const Shelf*> serving = nullptr;
   const Interrupts interrupts([&](int signal) {
-    if (!listening || !stop.request_stop()) _exit(128 + signal);  // still loading, or asked for the second time
+    const Starter* starter = starting;
+    const Shelf* shelf = serving;
+    const bool idle = starter == nullptr || (!starter->done() && !shelf->answering());
+    if (idle || !stop.request_stop()) _exit(128 + signal);  // nobody waits for an answer, or asked for the second time
     fmt::print(stderr, "calla: finishing what is running; once more ends at once\n");
   });
-  const auto model = open_chat_model(options, OpenTuning{engine_options(options), false});
-  if (!model) return fail(model.error());
-  ServerOptions server;
-  server.host = options.host;
-  server.port = options.port;
-  server.max_connections = options.max_connections;
-  server.api_keys = options.api_keys;
-  server.cors_origins = options.cors_origins;
-  server.aliases = options.aliases;
-  server.listening = [&](const std::string& host, int port) {
-    listening = true;
-    announce(options, *model, host, port);
-  };
-  const auto served = serve(*model->completer, server, stop.get_token());
-  return served ? 0 : fail(served.error());
+  auto library = make_library(options);
+  const std::vector<ShelfModel> models = library->list();
+  for (const ShelfModel& model : models)
+    for (const std::string& name : model.other_names) server->aliases.emplace_back(name, model.info.name);
+  ShelfOptions shelf_options;
+  if (options.keep_alive) shelf_options.keep_alive = *options.keep_alive;
+  shelf_options.max_loaded = options.max_loaded;
+  Shelf shelf(std::move(library), shelf_options);
+  const Starter starter(shelf, first_models(models, options), stop);
+  serving = &shelf;
+  starting = &starter;
+  server->ready = [&starter] { return starter.done(); };
+  server->listening = [&](const std::string& host, int port) { announce(options, *server, models.empty() ? "MODEL" : models.front().info.name, host, port); };
+  const Status served = serve(shelf, *server, stop.get_token());
+  starting = nullptr;
+  if (const Error* error = starter.error()) return fail(*error);
+  if (served) return 0;
+  const int status = fail(served.error());
+  if (!starter.done()) _exit(status);  // no need to wait for a model that nobody can reach
+  return status;
 }

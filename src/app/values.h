@@ -1,6 +1,7 @@
 // values: turning a word of the command line into a number, a list or a choice; false when it is not what is expected.
 #pragma once
 #include <charconv>
+#include <chrono>
 #include <string_view>
 #include <vector>
 #include "core/core.h"
@@ -33,3 +34,8 @@ bool parse_list(std::string_view text, T low, T high, std::vector<T>& out) {
   out = std::move(values);
   return true;
 }
+
+// "300", "90s", "5m", "1h30m", "-1" (for ever: any negative one); a bare number counts seconds.
+bool parse_duration(std::string_view text, std::chrono::seconds& out);
+// "1048576", "512K", "32M", "1.5GiB"; powers of 1024.
+bool parse_bytes(std::string_view text, size_t& out);

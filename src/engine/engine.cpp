@@ -5,9 +5,9 @@
 #include <mutex>
 #include <thread>
 #include "engine/mailbox.h"
+#include "engine/plan.h"
 #include "engine/sampler.h"
 #include "engine/scheduler.h"
-#include "engine/state_plan.h"
 
 namespace {
 double seconds(EngineClock::duration d) { return std::chrono::duration<double>(d).count(); }

@@ -1,5 +1,5 @@
 // state_plan: splits the budget between pages, slots of running sequences, and snapshots.
-#include "engine/state_plan.h"
+#include "engine/plan.h"
 #include <algorithm>
 #include <cstring>
 #include "core/memory.h"
@@ -45,15 +45,27 @@ StatePlan split(const Needs& n, size_t context, size_t budget, bool use_all) {
   plan.n_slots = static_cast<int32_t>(slots);
   return plan;
 }
-}  // namespace
-
-Result<EnginePlan> plan_state(const Device& device, const Model& model, const EngineOptions& o) {
+Needs needs_of(const Device& device, const Model& model, const EngineOptions& o) {
   const auto states = model.states();
   Needs n{device.page_bytes(states, o.page_tokens), device.slot_bytes(states), static_cast<size_t>(o.page_tokens), static_cast<size_t>(o.max_sequences),
           false, o.prefix_cache};
   n.recurrent = std::ranges::any_of(states, [](const StateSpec& s) { return s.kind == StateSpec::Kind::recurrent; });
+  return n;
+}
+size_t wanted_context(const Model& model, const EngineOptions& o) {
   const int own = model.config().max_positions > 0 ? model.config().max_positions : default_context_tokens;
-  size_t context = static_cast<size_t>(o.context_tokens > 0 ? o.context_tokens : own);
+  return static_cast<size_t>(o.context_tokens > 0 ? o.context_tokens : own);
+}
+}  // namespace
+
+size_t least_state_bytes(const Device& device, const Model& model, const EngineOptions& options, int context_tokens) {
+  return needs_of(device, model, options).least(static_cast<size_t>(std::max(context_tokens, 1)));
+}
+size_t most_state_bytes(const Device& device, const Model& model, const EngineOptions& options) { return needs_of(device, model, options).most(wanted_context(model, options)); }
+
+Result<EnginePlan> plan_state(const Device& device, const Model& model, const EngineOptions& o) {
+  const Needs n = needs_of(device, model, o);
+  size_t context = wanted_context(model, o);
   const bool given = o.state_bytes > 0;
   const size_t budget = given ? o.state_bytes : std::min(available_memory_bytes() / 2, n.most(context));
   const size_t fits = fitting_context(n, budget);
@@ -62,5 +74,6 @@ Result<EnginePlan> plan_state(const Device& device, const Model& model, const En
     return Error{Code::too_large, "cannot hold one sequence of " + std::to_string(context > 0 ? context : n.page_tokens) + " tokens: its state takes " +
                                       mib(n.least(std::max<size_t>(context, 1))) + ", " + (given ? "state_bytes allows " : "half of the free memory is ") +
                                       mib(budget) + (fits > 0 ? ", enough for " + std::to_string(fits) + " tokens" : "")};
-  return EnginePlan{split(n, context, budget, given), static_cast<int>(context), n.recurrent};
+  const StatePlan state = split(n, context, budget, given);
+  return EnginePlan{state, static_cast<int>(context), n.recurrent, static_cast<size_t>(state.n_pages) * n.page_bytes + static_cast<size_t>(state.n_slots) * n.slot_bytes};
 }

@@ -5,15 +5,16 @@
 #include "device/cpu/packed_file.h"
 #include "device/cpu/slabs.h"
 #include "device/device.h"
+#include "device/plan.h"
 
 namespace cpu {
 namespace {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(const DeviceOptions& options, const IsaEntry& isa, int threads)
-      : options_(options), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_, threads) {
-    if (!options.packed_path.empty()) packed_ = PackedCache(options.packed_path, options.packed_key);
+  CpuDevice(const DeviceOptions& options, const IsaEntry& isa, int threads, bool dry)
+      : options_(options), dry_(dry), isa_name_(isa.name), kernels_(*isa.kernels), team_(threads, options.pin), encoder_(options.precision == Precision::exact, state_, threads) {
+    if (!options.packed_path.empty() && !dry) packed_ = PackedCache(options.packed_path, options.packed_key);
     scratch_.resize(static_cast<size_t>(threads));
     resize_scratch(kExpertScratchFloats);
     encoder_.step.profile = options.profile;
@@ -28,7 +29,7 @@ class CpuDevice final : public Device {
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
     if (source.parts.size() == 1 && source.parts.front().shape.rows() == 1 && source.n_experts == 1) return upload_row(source.parts.front());
     auto packed = std::make_unique<PackedMatrix>(plan_matrix(source));
-    if (!packed_.find(source, *packed)) {
+    if (!dry_ && !packed_.find(source, *packed)) {
       TRY(packed, pack(source, team_, slabs_));
       packed_.keep(source, *packed);
     }
@@ -50,7 +51,7 @@ class CpuDevice final : public Device {
     return std::unique_ptr<Weight>(std::move(weight));
   }
   size_t weight_bytes() const override { return weight_bytes_; }
-  bool has_packed() const override { return packed_.ready(); }
+  bool has_packed() const override { return dry_ || packed_.ready(); }
   std::vector<std::string> end_uploads() override { return packed_.finish(); }
 
   Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
@@ -72,8 +73,14 @@ class CpuDevice final : public Device {
     return encoder_;
   }
   Status finish() override {
+    CHECK(!dry_);
     encoder_.step.replay(team_, kernels_, scratch_);
     return ok_status();
+  }
+  size_t scratch_bytes() const {
+    size_t bytes = encoder_.step.arena.bytes() + encoder_.step.lasting.bytes();
+    for (const auto& s : scratch_) bytes += s.size() * sizeof(float);
+    return bytes;
   }
   std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
 
@@ -123,6 +130,7 @@ class CpuDevice final : public Device {
   }
 
   DeviceOptions options_;
+  const bool dry_;  // takes no memory for weights and runs nothing
   std::string isa_name_;
   const Kernels& kernels_;
   Team team_;
@@ -135,11 +143,7 @@ class CpuDevice final : public Device {
   size_t weight_bytes_ = 0;
 };
 
-}  // namespace
-}  // namespace cpu
-
-Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options) {
-  using namespace cpu;
+Result<std::unique_ptr<CpuDevice>> make_device(const DeviceOptions& options, bool dry) {
   const int threads = options.threads > 0 ? options.threads : features().physical_cores;
   if (threads > 1024) return Error{Code::invalid_request, "cannot start the CPU device: at most 1024 threads expected, " + std::to_string(threads) + " asked for"};
   std::string known;
@@ -152,8 +156,24 @@ Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options) {
       std::fprintf(stderr, "dispatch: isa %s: %s\n", isa.name, verdict);
     }
     if (!wanted) continue;
-    if (refusal.empty()) return std::unique_ptr<Device>(std::make_unique<CpuDevice>(options, isa, threads));
+    if (refusal.empty()) return std::make_unique<CpuDevice>(options, isa, threads, dry);
     if (!options.isa.empty()) return Error{Code::unsupported, "cannot use instruction set " + options.isa + ": " + refusal};
   }
   return Error{Code::invalid_request, "cannot use instruction set " + options.isa + ": one of " + known + " expected"};
+}
+
+}  // namespace
+}  // namespace cpu
+
+Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options) {
+  TRY(auto device, cpu::make_device(options, false));
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+Result<DryDevice> make_dry_cpu_device(const DeviceOptions& options) {
+  DeviceOptions quiet = options;
+  quiet.profile = quiet.trace_dispatch = false;
+  TRY(auto device, cpu::make_device(quiet, true));
+  std::function<size_t()> scratch_bytes = [raw = device.get()] { return raw->scratch_bytes(); };
+  return DryDevice{std::move(device), std::move(scratch_bytes)};
 }

@@ -52,6 +52,12 @@ void* Arena::take(size_t bytes) {
   return p;
 }
 
+size_t Arena::bytes() const {
+  size_t bytes = 0;
+  for (const Block& block : blocks_) bytes += block.size;
+  return bytes;
+}
+
 OwnArena::OwnArena(int members) : size_(kBytes * static_cast<size_t>(members)) {
   void* p = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   CHECK(p != MAP_FAILED);

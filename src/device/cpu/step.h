@@ -28,6 +28,7 @@ class Arena {
   void rewind(Mark m) { block_ = m.block, used_ = m.used; }  // what was taken since may be overwritten
   void* take(size_t bytes);  // 64-byte aligned, uninitialised
   template <class T> T* array(int64_t n) { return static_cast<T*>(take(static_cast<size_t>(n) * sizeof(T))); }
+  size_t bytes() const;  // of all blocks
 
  private:
   struct Block { std::unique_ptr<std::byte[]> data; size_t size = 0; };
