@@ -1,5 +1,4 @@
 // configuration: a TOML file in the words of the options table: [server] takes every option of serve, each [local] those of one model.
-#define TOML_EXCEPTIONS 0
 #include <fmt/format.h>
 #include <toml++/toml.h>
 #include <algorithm>
@@ -135,7 +134,9 @@ class Reader {
 Status read_configuration(const std::string& path, const GivenOptions& given, Options& options) {
   const auto text = read_file(path, kMaxBytes);
   if (!text) return Error{Code::invalid_request, "cannot read the configuration: " + text.error().message};
-  const toml::parse_result parsed = toml::parse(std::string_view(*text), path);
-  if (!parsed) return Error{Code::invalid_request, fmt::format("{}:{}: {}", path, parsed.error().source().begin.line, parsed.error().description())};
-  return Reader(path, given).read(parsed.table(), options);
+  try {  // the library as distributions build it throws
+    return Reader(path, given).read(toml::parse(std::string_view(*text), path), options);
+  } catch (const toml::parse_error& error) {
+    return Error{Code::invalid_request, fmt::format("{}:{}: {}", path, error.source().begin.line, error.description())};
+  }
 }

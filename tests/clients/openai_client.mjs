@@ -43,8 +43,13 @@ await check("openai (node): the stream helper and a forced tool", async () => {
 
 await check("openai (node): responses", async () => {
   const whole = await openai.responses.create({ model, input: "Say hello to the sea.", temperature: 0, max_output_tokens: 16 });
-  const stream = openai.responses.stream({ model, input: "Say hello to the sea.", temperature: 0, max_output_tokens: 16 });
-  equal((await stream.finalResponse()).output_text, whole.output_text);
+  let text = "", last;
+  for await (const event of await openai.responses.create({ model, input: "Say hello to the sea.", temperature: 0, max_output_tokens: 16, stream: true })) {
+    if (event.type === "response.output_text.delta") text += event.delta;
+    last = event;
+  }
+  equal(text, whole.output_text);
+  equal(last.type, "response." + whole.status);
 });
 
 await check("openai (node): a reader who leaves", async () => {

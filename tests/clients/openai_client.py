@@ -149,12 +149,23 @@ def _():
 def _():
     ask = {"model": MODEL, "input": "Say hello to the sea.", "temperature": 0, "max_output_tokens": 16}
     whole = client.responses.create(**ask)
-    with client.responses.stream(**ask) as stream:
-        kinds = [event.type for event in stream]
-        final = stream.get_final_response()
-    equal(final.output_text, whole.output_text)
-    equal(kinds[0], "response.created")
-    assert kinds[-1] in ("response.completed", "response.incomplete"), kinds[-1]
+    events = list(client.responses.create(stream=True, **ask))
+    equal([event.sequence_number for event in events], list(range(len(events))))
+    equal(events[0].type, "response.created")
+    equal(events[-1].type, "response." + whole.status)
+    equal(events[-1].response.output_text, whole.output_text)
+    equal("".join(event.delta for event in events if event.type == "response.output_text.delta"), whole.output_text)
+
+
+@case("openai: responses stream helper, structured")
+def _():
+    class Harbour(pydantic.BaseModel):
+        open: bool
+        depth: int
+    with client.responses.stream(model=MODEL, input="A harbour.", text_format=Harbour, temperature=0, max_output_tokens=100) as stream:
+        for _ in stream:
+            pass
+        assert isinstance(stream.get_final_response().output_parsed, Harbour)
 
 
 @case("openai: responses function call")

@@ -83,7 +83,7 @@ def main():
     passed = failed = 0
     try:
         for script in scripts:
-            environment = {**os.environ, "CALLA_URL": url, "CALLA_MODEL": "starter", "PYTHONPATH": HERE}
+            environment = {**os.environ, "CALLA_URL": url, "CALLA_MODEL": "starter", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": HERE}
             path = os.path.join(HERE, script)
             if script.endswith(".mjs"):
                 folder = node_modules()  # a script finds its modules beside itself
