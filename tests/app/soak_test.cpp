@@ -5,23 +5,22 @@
 #include "wire/harness.h"
 
 namespace {
-// Ids 0 … 88 are the characters from blank on; 89 ends turns.
+constexpr std::string_view characters = "abcdefghijklmnopqrstuvwxyz0123456789{}[]\":,.-_ ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+constexpr TokenId end_id = 89;  // the fake model's last valid id; those before it that are no character are control tokens
+
 class SmallTokenizer final : public Tokenizer {
  public:
   std::vector<TokenId> encode(std::string_view text, EncodeOptions) const override {
     std::vector<TokenId> ids;
-    for (const char c : text) ids.push_back(static_cast<TokenId>(static_cast<unsigned char>(c) % 89));
+    for (const char c : text) ids.push_back(static_cast<TokenId>(std::min(characters.find(c), characters.size() - 1)));
     return ids;
   }
-  std::string_view bytes(TokenId id, bool) const override {
-    static const std::string all = [] { std::string s; for (char c = ' '; c < ' ' + 89; ++c) s += c; return s; }();
-    return id >= 0 && id < 89 ? std::string_view(all).substr(static_cast<size_t>(id), 1) : std::string_view();
-  }
-  bool is_special(TokenId id) const override { return id == 89; }
+  std::string_view bytes(TokenId id, bool) const override { return id >= 0 && static_cast<size_t>(id) < characters.size() ? characters.substr(static_cast<size_t>(id), 1) : ""; }
+  bool is_special(TokenId id) const override { return static_cast<size_t>(id) >= characters.size(); }
   std::optional<TokenId> find(std::string_view) const override { return {}; }
-  int size() const override { return 90; }
+  int size() const override { return end_id + 1; }
   std::optional<TokenId> bos() const override { return {}; }
-  std::optional<TokenId> eos() const override { return 89; }
+  std::optional<TokenId> eos() const override { return end_id; }
 };
 
 std::string body_of(int number) {
@@ -46,7 +45,7 @@ TEST(Soak, EveryStreamEqualsItsSoloRunAndNothingIsLeft) {
   auto watch = std::make_shared<fake::Watch>();
   auto engine = make_engine(std::make_unique<fake::FakeDevice>(kind, watch), std::make_unique<fake::FakeModel>(kind, 4096), {.max_sequences = 8, .page_tokens = 8});
   ASSERT_TRUE(engine);
-  const auto completer = make_completer(**engine, {"small", std::make_shared<SmallTokenizer>(), nullptr, {.stop_ids = {89}}});
+  const auto completer = make_completer(**engine, {"small", std::make_shared<SmallTokenizer>(), nullptr, {.stop_ids = {end_id}}});
   constexpr int n_bodies = 16, n_clients = 16, n_requests = 12;
   std::vector<std::string> solo;
   {
