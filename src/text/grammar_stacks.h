@@ -29,7 +29,8 @@ class GrammarStacks {
   };
 
   // `count_limit`: counts that no token can exhaust are not told apart in digests.
-  GrammarStacks(const GrammarMachine& machine, int32_t count_limit);
+  // Not `counting`: a repetition that may go on may go on for ever, one that must go on must for ever.
+  GrammarStacks(const GrammarMachine& machine, int32_t count_limit, bool counting);
   void reset();
   const GrammarMachine& machine() const { return machine_; }
 
@@ -68,6 +69,7 @@ class GrammarStacks {
   };
   std::span<const Item> items_of(const Position& p) const { return std::span(items_).subspan(p.first, p.count); }
   const GrammarMachine::State& state(int32_t s) const { return machine_.states[static_cast<size_t>(s)]; }
+  int32_t count_down(int32_t count) const { return count > 0 && counting_ ? count - 1 : count; }
   int32_t keep(const Frame& frame);
   StackId keep(std::vector<int32_t> frames);
   StackId unite(StackId a, StackId b, int depth = 0);
@@ -78,6 +80,7 @@ class GrammarStacks {
 
   const GrammarMachine& machine_;
   const int32_t count_limit_;
+  const bool counting_;
   std::vector<Frame> frames_;
   std::vector<int32_t> members_;
   std::vector<Stack> stacks_;
@@ -85,8 +88,10 @@ class GrammarStacks {
   std::vector<Position> positions_;
   Index frame_index_, stack_index_, position_index_;
   std::unordered_map<uint64_t, StackId> unions_;
-  std::vector<uint32_t> frame_marks_;
-  uint32_t mark_ = 0;
+  struct Seen { uint64_t mark = 0; StackId stack = 0; };
+  std::vector<Seen> seen_;             // by state: where the last step led to it
+  std::vector<uint64_t> frame_marks_;  // by frame: the last time it was returned from
+  uint64_t mark_ = 0;
   uint64_t work_ = 0;
 };
 
@@ -94,7 +99,7 @@ class GrammarStacks {
 class GrammarAutomaton {
  public:
   using PositionId = GrammarStacks::PositionId;
-  GrammarAutomaton(const GrammarMachine& machine, int32_t count_limit) : stacks_(machine, count_limit) {}
+  GrammarAutomaton(const GrammarMachine& machine, int32_t count_limit, bool counting = true) : stacks_(machine, count_limit, counting) {}
   GrammarStacks& stacks() { return stacks_; }
   const GrammarStacks& stacks() const { return stacks_; }
   PositionId next(PositionId p, uint8_t byte) {
@@ -104,13 +109,18 @@ class GrammarAutomaton {
   }
   bool at_end(PositionId p) { return rows_[row(p)].open.at_end; }
   std::span<const GrammarStacks::Item> open_items(PositionId p) { return rows_[row(p)].open.items; }
+  // Groups of TokenTrieImpl all of whose characters lead from `p` back to `p`.
+  uint8_t loops(PositionId p) {
+    const size_t r = row(p);
+    return rows_[r].loops >= 0 ? static_cast<uint8_t>(rows_[r].loops) : find_loops(p);
+  }
   void forget();                                   // drops the transitions, keeps the positions
   size_t rows() const { return rows_.size(); }
   void reset();
 
  private:
   static constexpr size_t kMaxRows = 4096;
-  struct Row { PositionId position; GrammarStacks::Open open; };
+  struct Row { PositionId position; GrammarStacks::Open open; int loops = -1; };
   size_t n_classes() const { return stacks_.machine().bytes_of_class.size(); }
   size_t row(PositionId p) {
     const auto i = static_cast<size_t>(p);
@@ -118,6 +128,8 @@ class GrammarAutomaton {
   }
   size_t make_row(PositionId p);
   PositionId find_next(PositionId p, uint8_t byte);
+  uint8_t find_loops(PositionId p);
+  bool comes_back(PositionId to, PositionId from, int utf8_state, std::vector<std::pair<PositionId, int>>& known);
 
   GrammarStacks stacks_;
   std::vector<int32_t> row_of_;       // by position
