@@ -258,3 +258,23 @@ TEST_P(Durable, ManyAtOnceFromDiskEqualEachAlone) {
   EXPECT_GT(rig.engine->stats().disk_hits, 0u);
   EXPECT_EQ(rig.watch->slot_errors, 0u);
 }
+
+// Room for one and a half long sequences: those that give way come back from disk, where their place in memory was taken.
+TEST_P(Durable, PreemptedSequencesComeBack) {
+  const ScratchDir dir;
+  auto o = durable(dir);
+  o.max_sequences = 8;
+  o.page_tokens = 8;
+  o.context_tokens = 400;
+  o.state_bytes = 75 * (GetParam().paged ? 8 * 64 : 0) + 10 * 4096;
+  Rig rig(GetParam(), o);
+  std::vector<Generation> requests;
+  for (int i = 0; i < 12; ++i) requests.push_back(request(random_ids(120 + 3 * i, static_cast<uint64_t>(i)), 200, {.temperature = 0.9f, .seed = 5}));
+  const auto answers = ask_all(rig, requests);
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(answers[i].ids, expected(GetParam(), requests[i])) << i;
+  const auto stats = rig.engine->stats();
+  EXPECT_EQ(stats.preemptions > 0, GetParam().paged);
+  EXPECT_EQ(stats.disk_corrupted, 0u);
+  EXPECT_EQ(rig.watch->slot_errors, 0u);
+  EXPECT_EQ(stats.pages_free, stats.pages_total);
+}
