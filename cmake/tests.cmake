@@ -2,7 +2,7 @@
 # Targets: tests (all test programs), threaded_tests (those run under ThreadSanitizer), fuzzers (clang, CALLA_FUZZ=ON).
 find_package(GTest REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-set(CALLA_THREADED_ROOMS core device engine wire)          # rooms that start threads
+set(CALLA_THREADED_ROOMS core device engine wire app)          # rooms that start threads
 set(CALLA_GREEDY_ROOMS device model engine app)            # their tests use all cores: nothing runs beside them
 add_custom_target(tests)
 add_custom_target(threaded_tests)

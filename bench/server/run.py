@@ -64,7 +64,7 @@ def main():
     parser.add_argument("--streams", type=int, default=32)
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
-    server = subprocess.Popen([CALLA, "serve", options.model, "--port", "0", "--alias", "*=" + options.model, "-c", "1024", "-np", str(options.streams)], stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen([CALLA, "serve", options.model, "--port", "0", "-c", "1024", "-np", str(options.streams)], stderr=subprocess.PIPE, text=True)
     address = None
     for line in server.stderr:
         found = re.search(r"http://([\d.]+):(\d+)", line)

@@ -33,6 +33,16 @@ Result<Node> constraint_node(GrammarBuilder& builder, const Constraint& constrai
   return builder.empty();
 }
 
+// A forced call is written by the grammar alone, so it follows its schema; where that cannot be enforced and nobody asked for it, its names do.
+Result<Node> calls_node(GrammarBuilder& builder, const ToolUse& tools) {
+  std::vector<ToolSpec> specs = tools.specs;
+  if (tools.forced)
+    for (ToolSpec& spec : specs) spec.strict = true;
+  auto strict = tools.syntax->calls(builder, specs, tools.parallel);
+  if (strict || !tools.forced || tools.strict || strict.error().code != Code::unsupported) return strict;
+  return tools.syntax->calls(builder, tools.specs, tools.parallel);
+}
+
 void set(std::vector<uint64_t>& mask, TokenId id, bool on) {
   const auto i = static_cast<size_t>(id);
   if (id < 0 || i / 64 >= mask.size()) return;
@@ -55,8 +65,6 @@ Result<ToolUse> read_tool_use(const CompleterParts& parts, const ToolSyntax* syn
     std::erase_if(use.specs, [&](const ToolSpec& spec) { return spec.name != choice.name; });
     if (use.specs.empty()) return Error{Code::invalid_request, "cannot force a tool call: no tool of the name in tool_choice was given"};
   }
-  if (use.forced)  // nobody but the grammar writes the call, so it can as well be right
-    for (ToolSpec& spec : use.specs) spec.strict = true;
   use.syntax = syntax;
   use.strict = std::ranges::any_of(use.specs, &ToolSpec::strict);
   if (!syntax && use.forced) return Error{Code::unsupported, "cannot force a tool call: the chat template of " + parts.model_name + " knows no tools"};
@@ -89,7 +97,7 @@ Result<std::shared_ptr<const Grammar>> Grammars::of(const ChatRequest& request, 
     alternatives.push_back(node);
   }
   if (calls) {
-    TRY(const Node node, tools.syntax->calls(builder, tools.specs, tools.parallel));
+    TRY(const Node node, calls_node(builder, tools));
     alternatives.push_back(node);
   }
   Node root = alternatives.size() == 1 ? alternatives.front() : builder.choice(alternatives);

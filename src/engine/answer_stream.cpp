@@ -13,11 +13,13 @@ std::string call_id() {
   return id;
 }
 
-// A model whose calls open with a control token writes it where text is expected.
+// A model whose calls are marked by control tokens writes them where text is expected.
 bool keeps_special(const Tokenizer& tokenizer, const ToolUse& tools) {
-  if (!tools.syntax) return false;
-  const auto id = tokenizer.find(tools.syntax->trigger());
-  return id && tokenizer.is_special(*id);
+  const auto special = [&](std::string_view text) {
+    const auto id = tokenizer.find(text);
+    return id && tokenizer.is_special(*id);
+  };
+  return tools.syntax && std::ranges::any_of(tools.syntax->control_texts(), special);
 }
 }  // namespace
 

@@ -23,6 +23,14 @@ std::string hex(const CacheId& id) {
   return text;
 }
 
+uint64_t space_id(std::string_view tenant, std::string_view salt) {
+  if (tenant.empty() && salt.empty()) return 0;
+  const CacheId id = sha256("t" + std::to_string(tenant.size()) + ":" + std::string(tenant) + std::string(salt));
+  uint64_t space;
+  std::memcpy(&space, id.bytes.data(), sizeof space);
+  return space;
+}
+
 CacheId root_id(std::string_view key, uint64_t space) {
   std::string bytes = "r";
   bytes.append(reinterpret_cast<const char*>(&space), sizeof space).append(key);

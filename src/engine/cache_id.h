@@ -19,6 +19,9 @@ struct CacheIdHash {
 };
 std::string hex(const CacheId& id);
 
+// The space of requests that agree on both; 0 when both are empty. Nobody can choose a salt that leads into another's space, where the
+// explainer would show them another's text.
+uint64_t space_id(std::string_view tenant, std::string_view salt);
 // Where the chain of one space begins. Nothing is shared between spaces or between keys.
 CacheId root_id(std::string_view key, uint64_t space);
 CacheId page_id(const CacheId& parent, std::span<const TokenId> tokens);      // a whole page behind `parent`

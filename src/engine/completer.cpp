@@ -2,20 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include "core/hash.h"
 #include "core/json.h"
 #include "engine/answer_stream.h"
+#include "engine/cache_id.h"
 #include "engine/cache_report.h"
 #include "engine/engine.h"
 #include "engine/plain_tools.h"
 
 namespace {
-// State is shared only by requests that agree on both.
-uint64_t cache_space(const ChatRequest& request) {
-  const std::string name = request.cache_salt + '\0' + request.tenant;
-  return name.size() == 1 ? 0 : xxh64(std::as_bytes(std::span(name)));
-}
-
 const ToolSyntax* plain_syntax() {
   const auto all = tool_syntaxes();
   const auto found = std::ranges::find_if(all, [](const ToolSyntax* syntax) { return syntax->name() == plain_tool_syntax; });
@@ -54,7 +48,7 @@ class LocalCompleter final : public Completer {
 };
 
 Result<Finish> LocalCompleter::complete(const ChatRequest& request, const Sink& out, std::stop_token stop) {
-  const uint64_t space = cache_space(request);
+  const uint64_t space = space_id(request.tenant, request.cache_salt);
   TRY(const ToolUse tools, read_tool_use(parts_, syntax_, request));
   TRY(const RenderedPrompt prompt, make_prompt(parts_, request, !own_syntax_, space, turns_));
   if (stop.stop_requested()) return Finish{.reason = Finish::Reason::cancelled, .prompt_tokens = static_cast<int>(prompt.ids.size())};

@@ -41,6 +41,13 @@ DiskCache::~DiskCache() {
 
 std::string DiskCache::path(const CacheId& id) const { return blob_path(folder_, id); }
 
+// Whether a row is what this cache would have written: its name is the hash of what it says, and its sizes are those of the layout.
+bool DiskCache::plausible(const IndexFile::Row& row) const {
+  if (!row.snapshot) return row.tokens.size() == options_.page_tokens && row.payload_bytes == options_.page_bytes && row.id == page_id(row.parent, row.tokens);
+  const size_t bytes = options_.slot_bytes + (row.tokens.empty() ? 0 : options_.page_bytes);
+  return options_.needs_snapshots && row.tokens.size() < options_.page_tokens && row.payload_bytes == bytes && row.id == snapshot_id(row.parent, row.tokens);
+}
+
 // Rows without a file of their size are dropped, files without a row are deleted.
 Status DiskCache::load() {
   const std::string index_path = folder_ + "/index.sqlite";
@@ -60,7 +67,7 @@ Status DiskCache::load() {
   for (const IndexFile::Row& row : *rows) {
     const auto found = files.find(row.id);
     DiskIndex::Entry* parent = row.end == static_cast<int32_t>(row.tokens.size()) ? index_.root(row.parent) : index_.find(row.parent);
-    const bool whole = found != files.end() && found->second == blob_file_bytes(row.payload_bytes);
+    const bool whole = plausible(row) && found != files.end() && found->second == blob_file_bytes(row.payload_bytes);
     if (!whole || !parent) {
       lost.push_back(row.id);
       continue;
@@ -243,7 +250,7 @@ bool DiskCache::write_next(Lock& lock) {
   auto* still = index_.find(write.id);
   if (written && still) index_.set_stored(still), ++counts_.writes;
   std::vector<CacheId> removed;
-  if (!written && still) index_.remove(still, removed);
+  if (!written && still) index_.remove(still, removed), counts_.dropped += removed.size();  // the disk is full, say
   if (written && !still) removed.push_back(write.id);
   drop(lock, removed);
   return true;

@@ -65,6 +65,7 @@ class DiskCache {
   struct Write { CacheId id; Bytes bytes; };
   DiskCache(DiskCacheOptions options, std::string folder, int lock_fd, size_t elsewhere_bytes);
   Status load();
+  bool plausible(const IndexFile::Row& row) const;
   std::string path(const CacheId& id) const;
 
   void run();

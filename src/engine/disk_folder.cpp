@@ -27,21 +27,27 @@ int try_lock(const std::string& folder) {
   return -1;
 }
 
+template <class Iterator, class Visit> void for_each_entry(const fs::path& dir, Visit visit) {  // unlike a range-based loop, this throws nothing
+  std::error_code error;
+  for (Iterator at(dir, error), end; !error && at != end; at.increment(error)) visit(*at);
+}
+
 struct Other { std::string path; size_t bytes = 0; fs::file_time_type used{}; };
 // Only folders that look like a cache's own are touched: 16 hex digits, with an index.
 std::vector<Other> list_others(const std::string& dir, const std::string& name) {
   std::vector<Other> others;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(dir, ignored)) {
+  for_each_entry<fs::directory_iterator>(dir, [&](const fs::directory_entry& entry) {
     const std::string found = entry.path().filename().string();
     const bool ours = found.size() == 16 && found.find_first_not_of("0123456789abcdef") == std::string::npos && fs::exists(entry.path() / "index.sqlite", ignored);
-    if (!ours || found == name) continue;
+    if (!ours || found == name) return;
     Other other{entry.path().string()};
     other.used = fs::last_write_time(entry.path() / "lock", ignored);
-    for (const auto& file : fs::recursive_directory_iterator(entry.path(), ignored))
+    for_each_entry<fs::recursive_directory_iterator>(entry.path(), [&](const fs::directory_entry& file) {
       if (file.is_regular_file(ignored)) other.bytes += file.file_size(ignored);
+    });
     others.push_back(other);
-  }
+  });
   std::ranges::sort(others, [](const Other& a, const Other& b) { return a.used < b.used; });
   return others;
 }
@@ -89,10 +95,10 @@ std::string blob_path(const std::string& folder, const CacheId& id) { return fol
 std::unordered_map<CacheId, size_t, CacheIdHash> list_blobs(const std::string& folder) {
   std::unordered_map<CacheId, size_t, CacheIdHash> found;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder + "/blobs", ignored)) {
+  for_each_entry<fs::directory_iterator>(folder + "/blobs", [&](const fs::directory_entry& entry) {
     const auto id = id_of(entry.path().filename().string());
     if (id && entry.is_regular_file(ignored) && !entry.is_symlink(ignored)) found[*id] = entry.file_size(ignored);
     else fs::remove_all(entry.path(), ignored);
-  }
+  });
   return found;
 }

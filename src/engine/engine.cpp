@@ -155,6 +155,7 @@ Result<Finish> LocalEngine::follow(Sequence& s, const TokenSink& out, const std:
     finish.prefill_s = seconds(s.first_token - s.started);
     finish.decode_s = seconds(s.last_token - s.first_token);
   }
+  if (expired) finish.warnings.push_back("the answer ended at its deadline");
   if (s.request->explain) s.request->explain(s.divergence);
   return finish;
 }

@@ -1,4 +1,5 @@
 // durable: state on disk outlives the engine and even its death, is the same as computed afresh, and is never used when it is damaged or another's.
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <csignal>
 #include <filesystem>
@@ -92,13 +93,19 @@ TEST_P(Durable, AKilledEngineLosesNothingThatWasWritten) {
 
 TEST_P(Durable, DamagedFilesAreDroppedAndNeverUsed) {
   const auto g = request(random_ids(600, 3), 9);
-  for (const int damage : {0, 1, 2, 3, 4}) {
+  for (const int damage : {0, 1, 2, 3, 4, 5}) {
     const ScratchDir dir;
     { Rig rig(GetParam(), durable(dir)); ask(rig, g); }
     auto files = blobs(dir);
     std::ranges::sort(files);
     ASSERT_GT(files.size(), 10u);
-    if (damage == 4) std::ofstream(files[0].parent_path().parent_path() / "index.sqlite", std::ios::binary | std::ios::trunc) << "no index at all, but long enough to be looked at";
+    const std::string index = files[0].parent_path().parent_path() / "index.sqlite";
+    if (damage == 5) {  // rows that say other tokens than their names
+      sqlite3* db = nullptr;
+      ASSERT_EQ(sqlite3_open(index.c_str(), &db), SQLITE_OK);
+      EXPECT_EQ(sqlite3_exec(db, "UPDATE blob SET tokens = substr(tokens, 5) || substr(tokens, 1, 4) WHERE length(tokens) > 4", nullptr, nullptr, nullptr), SQLITE_OK);
+      sqlite3_close(db);
+    } else if (damage == 4) std::ofstream(index, std::ios::binary | std::ios::trunc) << "no index at all, but long enough to be looked at";
     else
       for (const auto& path : files) {
         const size_t size = fs::file_size(path);
@@ -257,4 +264,24 @@ TEST_P(Durable, ManyAtOnceFromDiskEqualEachAlone) {
   for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(answers[i].ids, expected(GetParam(), requests[i])) << i;
   EXPECT_GT(rig.engine->stats().disk_hits, 0u);
   EXPECT_EQ(rig.watch->slot_errors, 0u);
+}
+
+// Room for one and a half long sequences: those that give way come back from disk, where their place in memory was taken.
+TEST_P(Durable, PreemptedSequencesComeBack) {
+  const ScratchDir dir;
+  auto o = durable(dir);
+  o.max_sequences = 8;
+  o.page_tokens = 8;
+  o.context_tokens = 400;
+  o.state_bytes = 75 * (GetParam().paged ? 8 * 64 : 0) + 10 * 4096;
+  Rig rig(GetParam(), o);
+  std::vector<Generation> requests;
+  for (int i = 0; i < 12; ++i) requests.push_back(request(random_ids(120 + 3 * i, static_cast<uint64_t>(i)), 200, {.temperature = 0.9f, .seed = 5}));
+  const auto answers = ask_all(rig, requests);
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(answers[i].ids, expected(GetParam(), requests[i])) << i;
+  const auto stats = rig.engine->stats();
+  EXPECT_EQ(stats.preemptions > 0, GetParam().paged);
+  EXPECT_EQ(stats.disk_corrupted, 0u);
+  EXPECT_EQ(rig.watch->slot_errors, 0u);
+  EXPECT_EQ(stats.pages_free, stats.pages_total);
 }

@@ -163,6 +163,8 @@ TEST(Fairness, AnswersEndAtTheirDeadline) {
   const auto never = ask(rig, waiting);
   EXPECT_EQ(never.finish.reason, Finish::Reason::length);
   EXPECT_TRUE(never.ids.empty());
+  ASSERT_EQ(never.finish.warnings.size(), 1u);
+  EXPECT_EQ(never.finish.warnings[0], "the answer ended at its deadline");
   const auto answer = first.get();
   EXPECT_EQ(answer.finish.reason, Finish::Reason::length);
   EXPECT_GT(answer.ids.size(), 5u);

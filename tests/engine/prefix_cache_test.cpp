@@ -1,5 +1,6 @@
 // prefix_cache: what is found, what is given back, and that nothing is lost on the way.
 #include "engine/prefix_cache.h"
+#include "engine/cache_id.h"
 #include <gtest/gtest.h>
 #include <random>
 
@@ -72,6 +73,14 @@ TEST(PrefixCache, GivesUpTheLeastRecentlyUsedFirstAndHeldPagesLast) {
   EXPECT_TRUE(cache.evict_page());  // the held one: forgotten, not free
   EXPECT_EQ(pool.pages_free(), 19);
   EXPECT_FALSE(cache.evict_page());
+}
+
+TEST(CacheSpace, TenantsAndSaltsDoNotRunIntoEachOther) {
+  EXPECT_EQ(space_id("", ""), 0u);
+  EXPECT_EQ(space_id("a", "b"), space_id("a", "b"));
+  EXPECT_NE(space_id("a", "b"), space_id("b", "a"));
+  EXPECT_NE(space_id("ab", ""), space_id("a", "b"));
+  EXPECT_NE(space_id("", "ab"), space_id("ab", ""));
 }
 
 TEST(PrefixCache, SpacesShareNothing) {

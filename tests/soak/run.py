@@ -23,7 +23,7 @@ TOPICS = ["the sea", "a harbour", "bread", "a lighthouse", "snow", "a violin", "
 def body_of(number):
     """Request NUMBER: the same text every time; some constrained, some with tools, some plain."""
     pick = random.Random(number)
-    body = {"model": "starter", "stream": True, "seed": number, "temperature": pick.choice([0, 0.7, 1.2]), "max_tokens": pick.choice([8, 24, 60]),
+    body = {"stream": True, "seed": number, "temperature": pick.choice([0, 0.7, 1.2]), "max_tokens": pick.choice([8, 24, 60]),
             "messages": [{"role": "system", "content": "You write short answers. " * pick.choice([1, 10])}, {"role": "user", "content": f"Tell me about {pick.choice(TOPICS)}."}]}
     kind = pick.random()
     if kind < 0.2:
@@ -158,7 +158,7 @@ def main():
     parser.add_argument("--streams", type=int, default=64)
     parser.add_argument("--model", default="starter")
     options = parser.parse_args()
-    server = subprocess.Popen([CALLA, "serve", options.model, "--port", "0", "--alias", "*=" + options.model, "-c", "2048", "-np", "32", "--max-connections", "200"], stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen([CALLA, "serve", options.model, "--port", "0", "-c", "2048", "-np", "32", "--max-connections", "200"], stderr=subprocess.PIPE, text=True)
     for line in server.stderr:
         found = re.search(r"http://([\d.]+):(\d+)", line)
         if found:

@@ -121,6 +121,7 @@ TEST(Tools, QwenXmlCutAndMalformed) {
     {"<tool_call>\n<function=get_weather>\n<parameter=ci", {"B0 get_weather", "C0 "}},
     {"<tool_call>\n<function=get_w", {"M <tool_call>\n<function=get_w"}},
     {"<tool_call>\n", {"M <tool_call>\n"}},
+    {"\n\n<tool_call>\nhm", {"T \n\n", "M <tool_call>\n", "T hm"}},
     {"Hm <tool_ca", {"T Hm <tool_ca"}},
     {"<tool_call>\n<function=ping>\n</function>\n</tool", {"B0 ping", "A0 {}", "E0 "}},
     {"<tool_call>\n<function=ping>\n</function>\n</toys>", {"B0 ping", "A0 {}", "E0 ", "T \n</toys>"}},

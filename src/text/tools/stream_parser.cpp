@@ -21,6 +21,7 @@ void StreamParser::flush(std::vector<ToolEvent>& out) {
   cut_character_.clear();
   if (reader_) {
     const Step step = reader_->finish(writer_);
+    settle_layout();
     if (step == Step::bad) writer_.fail(reader_->is_plain_text());
     writer_.drop_held();
     reader_ = nullptr;
@@ -40,6 +41,7 @@ void StreamParser::take_in_call(char c) {
   Step step = reader_->feed(c, writer_);
   if (step != Step::done && writer_.is_full()) step = Step::bad;
   if (step == Step::more) return;
+  settle_layout();
   const bool as_text = reader_->is_plain_text();
   const std::string again = step == Step::done ? "" : std::string(reader_->unread()) + c;
   reader_ = nullptr;
@@ -64,7 +66,7 @@ void StreamParser::take_in_prose(char c) {
       if (mark.at_line_start && !line_start_) continue;
       const Match found = match(mark_, mark.text);
       if (found == Match::whole) {
-        layout_.clear();
+        calls_before_ = writer_.calls();
         writer_.hold(std::exchange(mark_, {}));
         reader_ = mark.open();
         return;
@@ -75,6 +77,12 @@ void StreamParser::take_in_prose(char c) {
     emit(mark_.substr(0, 1));
     mark_.erase(0, 1);
   }
+}
+
+// White space before a mark is layout when a call came of it.
+void StreamParser::settle_layout() {
+  if (writer_.calls() == calls_before_) writer_.text(layout_);
+  layout_.clear();
 }
 
 void StreamParser::emit(std::string_view bytes) {

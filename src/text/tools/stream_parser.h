@@ -36,6 +36,7 @@ class StreamParser final : public ToolParser {
   void take(std::string_view bytes);
   void take_in_call(char c);
   void take_in_prose(char c);
+  void settle_layout();
   void emit(std::string_view bytes);
 
   CallWriter writer_;
@@ -44,6 +45,7 @@ class StreamParser final : public ToolParser {
   std::string cut_character_;  // bytes of an incomplete character
   std::string mark_;           // what may be the beginning of a mark
   std::string layout_;         // white space before the first or after a call: layout if a call or the end follows
+  int calls_before_ = 0;       // the mark that is being read
   bool between_ = true;        // nothing was said yet, or since the last call
   bool line_start_ = true;
 };
