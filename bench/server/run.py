@@ -64,15 +64,11 @@ def main():
     parser.add_argument("--streams", type=int, default=32)
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
-    server = subprocess.Popen([CALLA, "serve", options.model, "--port", "0", "-c", "1024", "-np", str(options.streams)], stderr=subprocess.PIPE, text=True)
-    address = None
-    for line in server.stderr:
-        found = re.search(r"http://([\d.]+):(\d+)", line)
-        if found:
-            address = (found.group(1), int(found.group(2)))
-            break
-    if not address:
+    server = subprocess.Popen([CALLA, "serve", options.model, "--port", "0", "-c", "1024", "-np", str(options.streams)], stdout=subprocess.PIPE, text=True)
+    found = re.search(r"http://([\d.]+):(\d+)", server.stdout.readline())
+    if not found:
         sys.exit("the server did not start")
+    address = (found.group(1), int(found.group(2)))
     alone, http_rates, overheads, many = [], [], [], []
     try:
         time.sleep(2)

@@ -142,7 +142,8 @@ Result<Texts> SchemaCompiler::numbers(const SchemaLimits& limits) {
 }
 
 Result<Node> GrammarBuilder::json_schema(std::string_view schema) {
-  auto document = JsonDocument::parse("the JSON schema", schema, kMostSchemaBytes);
+  if (schema.size() > kMostSchemaBytes) return Error{Code::too_large, "cannot constrain to the schema: at most 2 MiB expected, " + std::to_string(schema.size()) + " bytes found"};
+  auto document = JsonDocument::parse("the JSON schema", schema, std::max<size_t>(schema.size(), 64));  // the parser's buffers are as large as this limit
   if (!document) return Error{document.error().code == Code::corrupt_file ? Code::invalid_request : document.error().code, document.error().message};
   SchemaPlaces places(std::move(*document));
   SchemaCompiler compiler(*this, places);

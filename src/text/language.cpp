@@ -8,7 +8,6 @@
 
 using Node = GrammarBuilder::Node;
 
-static constexpr size_t kMostStates = 12'000;      // of a deterministic automaton, at 1 KB each
 static constexpr size_t kMostNfaStates = 100'000;
 static constexpr size_t kMostMinimised = 600;      // refinement takes time that grows with the square
 static constexpr int kMostDepth = 200;             // of nested nodes

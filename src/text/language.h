@@ -19,6 +19,8 @@ class Language {
 
   bool contains(std::string_view text) const;
   bool empty() const { return states_.empty(); }
+  size_t size() const { return states_.size(); }  // states
+  static constexpr size_t kMostStates = 12'000;   // of one automaton, at 1 KB each
   // These texts as JSON strings with their quotes, each in one spelling: escapes only where JSON demands them.
   GrammarBuilder::Node json_string(GrammarBuilder& builder) const;
 

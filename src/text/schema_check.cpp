@@ -6,10 +6,19 @@
 using simdjson::dom::array;
 using simdjson::dom::object;
 
-static constexpr int kMostDepth = 4;  // of required members looked into for a contradiction
+static constexpr int kMostDepth = 4;                 // of required members looked into for a contradiction
+static constexpr size_t kMostStatesInAll = 150'000;  // of the automata of one schema
+static constexpr size_t kStatesOfAny = 30;           // what the making of a small one counts at least
 
 static int64_t characters_in(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
+}
+
+Result<Language> SchemaMeaning::spend(int place, Result<Language> made) {
+  states_ += made ? made->size() + kStatesOfAny : Language::kMostStates;
+  if (states_ > kMostStatesInAll) return places_.refuse(place, "more patterns, formats and names than a grammar should have");
+  if (!made && !made.error().message.starts_with("cannot")) return places_.refuse(place, "limits on a text that need " + made.error().message);
+  return made;
 }
 
 Result<const Language*> SchemaMeaning::pattern(int place, const std::string& pattern) {
@@ -17,9 +26,8 @@ Result<const Language*> SchemaMeaning::pattern(int place, const std::string& pat
   const auto unsupported = [&](const Error& error) { return places_.refuse(place, "a \"pattern\" that is not supported (" + error.message + ")"); };
   const auto node = builder_.regex(pattern, false);
   if (!node) return node.error().code == Code::invalid_request ? places_.invalid(place, "has a \"pattern\" that is none (" + node.error().message + ")") : unsupported(node.error());
-  auto language = Language::of(builder_, *node);
-  if (!language) return unsupported(language.error());
-  return &(languages_[pattern] = std::move(*language));
+  TRY(Language language, spend(place, Language::of(builder_, *node)));
+  return &(languages_[pattern] = std::move(language));
 }
 
 Result<const Language*> SchemaMeaning::format(int place, const std::string& name) {
@@ -30,36 +38,29 @@ Result<const Language*> SchemaMeaning::format(int place, const std::string& name
 
 Result<Language> SchemaMeaning::texts(const SchemaLimits& limits) {
   Language out = Language::text();
-  const auto named = [&](const Error& error) {
-    return error.message.starts_with("cannot") ? error : places_.refuse(limits.place, "limits on a text that need " + error.message);
-  };
   if ((limits.types & string_type) == 0) return Language();
   for (const TextPattern& rule : limits.patterns) {
     TRY(const Language* matching, pattern(rule.place, rule.pattern));
-    auto both = Language::combine(out, *matching, rule.negated ? Language::Keep::first_only : Language::Keep::both);
-    if (!both) return named(both.error());
-    out = std::move(*both);
+    TRY(out, spend(rule.place, Language::combine(out, *matching, rule.negated ? Language::Keep::first_only : Language::Keep::both)));
   }
   for (const std::string& name : limits.formats) {
     TRY(const Language* matching, format(limits.place, name));
-    auto both = Language::combine(out, *matching, Language::Keep::both);
-    if (!both) return named(both.error());
-    out = std::move(*both);
+    TRY(out, spend(limits.place, Language::combine(out, *matching, Language::Keep::both)));
   }
   if (limits.min_length > 0 || limits.max_length >= 0) {
-    auto cut = out.of_length(limits.min_length, limits.max_length);
-    if (!cut) return named(cut.error());
-    out = std::move(*cut);
+    TRY(out, spend(limits.place, out.of_length(limits.min_length, limits.max_length)));
   }
   std::vector<std::string> words;
   for (const JsonView value : limits.excluded)
     if (value.is_string()) words.emplace_back(std::string_view(value));
-  auto rest = words.empty() ? std::move(out) : Language::combine(out, Language::words(words), Language::Keep::first_only);
-  if (!rest || !limits.values) return rest;
+  if (!words.empty()) {
+    TRY(out, spend(limits.place, Language::combine(out, Language::words(words), Language::Keep::first_only)));
+  }
+  if (!limits.values) return out;
   words.clear();
   for (const JsonView value : *limits.values)
     if (value.is_string()) words.emplace_back(std::string_view(value));
-  return Language::combine(*rest, Language::words(words), Language::Keep::both);
+  return spend(limits.place, Language::combine(out, Language::words(words), Language::Keep::both));
 }
 
 Result<Language> SchemaMeaning::texts(const SchemaTerms& terms) {
@@ -67,7 +68,7 @@ Result<Language> SchemaMeaning::texts(const SchemaTerms& terms) {
   Language out;
   for (const SchemaLimits& limits : *all) {
     TRY(const Language one, texts(limits));
-    TRY(out, Language::combine(out, one, Language::Keep::either));
+    TRY(out, spend(limits.place, Language::combine(out, one, Language::Keep::either)));
   }
   return out;
 }

@@ -26,6 +26,8 @@ class SchemaMeaning {
   Result<Language> texts(const SchemaTerms& terms);
   Result<const Language*> pattern(int place, const std::string& pattern);
   Result<const Language*> format(int place, const std::string& name);
+  // Automata made for one schema share a budget, so that no schema takes seconds; `made` is one of them, or why there is none.
+  Result<Language> spend(int place, Result<Language> made);
   // Plainly no value satisfies them. False when that is not plain.
   Result<bool> impossible(SchemaLimits limits, int depth = 0);
 
@@ -57,6 +59,7 @@ class SchemaMeaning {
   std::vector<SchemaTerm> active_;  // being brought to alternatives
   std::map<std::string, Language, std::less<>> languages_;  // by pattern
   size_t work_ = 0;                 // merged alternatives so far
+  size_t states_ = 0;               // of automata so far
 };
 
 // The limits that the keywords of one subschema state by themselves, those of schema_meaning aside.

@@ -111,14 +111,12 @@ Result<Node> SchemaCompiler::extra_names(const SchemaLimits& limits, const Langu
   for (const ObjectRule& rule : limits.objects)
     for (const auto& [name, term] : rule.properties) taken.push_back(name);
   if (taken.empty() && all_texts && limits.names.empty()) return parts_.string;
-  const auto named = [&](const Error& error) { return error.message.starts_with("cannot") ? error : places_.refuse(limits.place, "property names that need " + error.message); };
-  auto left = Language::combine(base, Language::words(taken), Language::Keep::first_only);
-  if (left && !limits.names.empty()) {
+  TRY(Language left, meaning_.spend(limits.place, Language::combine(base, Language::words(taken), Language::Keep::first_only)));
+  if (!limits.names.empty()) {
     TRY(const Language allowed, meaning_.texts(sorted_terms(limits.names)));
-    left = Language::combine(*left, allowed, Language::Keep::both);
+    TRY(left, meaning_.spend(limits.place, Language::combine(left, allowed, Language::Keep::both)));
   }
-  if (!left) return named(left.error());
-  return left->json_string(builder_);
+  return left.json_string(builder_);
 }
 
 // Members beyond the declared ones: one kind for each combination of patterns that a name may have.
@@ -138,9 +136,7 @@ Result<std::optional<Node>> SchemaCompiler::extra_members(const SchemaLimits& li
     Language names = Language::text();
     for (size_t i = 0; i < patterns.size(); ++i) {
       TRY(const Language* matching, meaning_.pattern(patterns[i].second.place, patterns[i].first));
-      auto both = Language::combine(names, *matching, (subset >> i & 1) != 0 ? Language::Keep::both : Language::Keep::first_only);
-      if (!both) return places_.refuse(limits.place, "\"patternProperties\" that need " + both.error().message);
-      names = std::move(*both);
+      TRY(names, meaning_.spend(limits.place, Language::combine(names, *matching, (subset >> i & 1) != 0 ? Language::Keep::both : Language::Keep::first_only)));
     }
     SchemaTerms terms;
     for (const ObjectRule& rule : limits.objects) {

@@ -53,14 +53,11 @@ def node_modules():
 
 def start_server():
     command = [CALLA, "serve", "starter", "--port", "0", "--alias", "*=starter", "-c", "8192", "-np", "4"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    seen = ""
-    for line in server.stderr:
-        seen += line
-        found = re.search(r"http://[\d.]+:\d+", line)
-        if found:
-            return server, found.group(0)
-    sys.exit(f"the server did not start:\n{seen}")
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    found = re.search(r"http://[\d.]+:\d+", server.stdout.readline())
+    if not found:
+        sys.exit(f"the server did not start: it ended with {server.wait()}")
+    return server, found.group(0)
 
 
 def wait_until_ready(url):

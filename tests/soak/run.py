@@ -158,14 +158,10 @@ def main():
     parser.add_argument("--streams", type=int, default=64)
     parser.add_argument("--model", default="starter")
     options = parser.parse_args()
-    server = subprocess.Popen([CALLA, "serve", options.model, "--port", "0", "-c", "2048", "-np", "32", "--max-connections", "200"], stderr=subprocess.PIPE, text=True)
-    for line in server.stderr:
-        found = re.search(r"http://([\d.]+):(\d+)", line)
-        if found:
-            break
-    else:
+    server = subprocess.Popen([CALLA, "serve", options.model, "--port", "0", "-c", "2048", "-np", "32", "--max-connections", "200"], stdout=subprocess.PIPE, text=True)
+    found = re.search(r"http://([\d.]+):(\d+)", server.stdout.readline())
+    if not found:
         sys.exit("the server did not start")
-    time.sleep(1)
     try:
         code = asyncio.run(Soak(found.group(1), int(found.group(2)), server.pid).run(options.minutes, options.streams))
     finally:
