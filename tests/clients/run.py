@@ -52,7 +52,7 @@ def node_modules():
 
 
 def start_server():
-    command = [CALLA, "serve", "starter", "--port", "0", "--alias", "*=starter", "-c", "8192", "-np", "4"]
+    command = [CALLA, "serve", "starter", "--port", "0", "-c", "8192", "-np", "4"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     found = re.search(r"http://[\d.]+:\d+", server.stdout.readline())
     if not found:

@@ -103,11 +103,7 @@ TEST_P(Durable, DamagedFilesAreDroppedAndNeverUsed) {
     if (damage == 5) {  // rows that say other tokens than their names
       sqlite3* db = nullptr;
       ASSERT_EQ(sqlite3_open(index.c_str(), &db), SQLITE_OK);
-<<<<<<< HEAD
-      EXPECT_EQ(sqlite3_exec(db, "UPDATE blob SET tokens = substr(tokens, 5) || substr(tokens, 1, 4)", nullptr, nullptr, nullptr), SQLITE_OK);
-=======
       EXPECT_EQ(sqlite3_exec(db, "UPDATE blob SET tokens = substr(tokens, 5) || substr(tokens, 1, 4) WHERE length(tokens) > 4", nullptr, nullptr, nullptr), SQLITE_OK);
->>>>>>> refs/heads/shelf
       sqlite3_close(db);
     } else if (damage == 4) std::ofstream(index, std::ios::binary | std::ios::trunc) << "no index at all, but long enough to be looked at";
     else
