@@ -41,6 +41,7 @@ namespace {
 // Spells sets of numbers as continuation bytes, six bits each. Equal tails become one node, so the result is as small as an automaton.
 struct Speller {
   GrammarBuilder& builder;
+  std::array<Node, 4> every{-1, -1, -1, -1};  // all numbers of so many bytes
 
   static std::vector<Range> clip(std::span<const Range> ranges, char32_t first, char32_t last) {
     std::vector<Range> out;
@@ -50,6 +51,14 @@ struct Speller {
   }
   // Numbers of n_bytes * 6 bits.
   Node tail(std::span<const Range> ranges, int n_bytes) {
+    if (ranges.size() == 1 && ranges[0].first == 0 && ranges[0].last + 1 == char32_t{1} << (6 * n_bytes)) {
+      if (every[static_cast<size_t>(n_bytes)] < 0) {
+        ByteSet set;
+        for (size_t b = 0x80; b < 0xc0; b++) set.set(b);
+        every[static_cast<size_t>(n_bytes)] = n_bytes == 1 ? builder.bytes(set) : builder.sequence(std::array{builder.bytes(set), tail(std::array{Range{0, static_cast<char32_t>((1 << (6 * n_bytes - 6)) - 1)}}, n_bytes - 1)});
+      }
+      return every[static_cast<size_t>(n_bytes)];
+    }
     if (n_bytes == 1) {
       ByteSet set;
       for (const Range r : ranges)
@@ -73,7 +82,10 @@ struct Speller {
 
 Node GrammarBuilder::characters(std::span<const Range> ranges, bool negated) {
   const std::vector<Range> normal = normal_ranges(ranges, negated);
-  Speller speller{*this};
+  std::string content("characters");
+  content.append(reinterpret_cast<const char*>(normal.data()), normal.size() * sizeof(Range));
+  if (const auto it = parts_->known.find(content); it != parts_->known.end()) return it->second;
+  Speller speller{*this, {-1, -1, -1, -1}};
   std::vector<Node> out;
   ByteSet ascii;
   for (const Range r : Speller::clip(normal, 0, 0x7f))
@@ -86,7 +98,7 @@ Node GrammarBuilder::characters(std::span<const Range> ranges, bool negated) {
       if (r.last >= l.first && r.first <= l.last) inside.push_back({std::max(r.first, l.first), std::min(r.last, l.last)});
     if (!inside.empty()) out.push_back(speller.lead(inside, l.n_tail, l.base, l.count));
   }
-  return choice(out);
+  return parts_->known[content] = choice(out);
 }
 
 int utf8_next(int state, uint8_t byte) {

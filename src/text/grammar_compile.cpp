@@ -9,7 +9,7 @@ using Kind = GrammarNode::Kind;
 using Parts = GrammarParts::Parts;
 
 static constexpr size_t kMaxSteps = 600'000, kMaxMoves = 4'000'000;
-static constexpr size_t kMaxWork = 20'000'000;  // steps looked at on the way to those that read
+static constexpr size_t kMaxWork = 5'000'000;  // steps looked at on the way to those that read
 static constexpr int kMaxNesting = 3000;
 static constexpr int64_t kMaxCount = 1 << 30;
 
@@ -226,6 +226,7 @@ void Compiler::untie(std::span<const int32_t> cycle) {
     std::vector<StepId> starts;
     for (const auto& [r, steps] : beginnings)
       for (const StepId id : steps) {
+        if (work_++; full()) return;
         const Step step = steps_[static_cast<size_t>(id)];
         if (step.kind == Step::Kind::final) continue;
         if (step.kind != Step::Kind::call || !inside(step.rule)) {
@@ -244,6 +245,7 @@ void Compiler::untie(std::span<const int32_t> cycle) {
       const StepId id = open.back();
       open.pop_back();
       Step step = steps_[static_cast<size_t>(id)];
+      work_ += 1 + step.ways.size();
       if (step.next >= 0) step.next = copy(step.next);
       for (StepId& way : step.ways) way = copy(way);
       steps_[static_cast<size_t>(copies[id])] = std::move(step);
@@ -342,7 +344,7 @@ Result<GrammarMachine> Compiler::run(Node root) {
   std::vector<int32_t> order;
   if (!full()) number_rules(order);
   if (too_deep_) return Error{Code::too_large, "grammar: nested more than 3000 levels deep"};
-  if (full()) return Error{Code::too_large, "grammar: larger than 600000 states"};
+  if (full()) return Error{Code::too_large, "grammar: larger than 600000 states, or its rules begin with each other in too many ways"};
   for (size_t i = 0; i < order.size(); i++) rule_number_[order[i]] = static_cast<int32_t>(i);
   for (const int32_t r : order) {
     current_ = rule_number_[r];

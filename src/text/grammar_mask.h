@@ -61,35 +61,61 @@ template <class T> class RecentlyUsed {
   std::unordered_map<Digest, typename Values::iterator, Hash> places_;
 };
 
-// Walks part of the trie along an automaton and shows what stays alive. Bounded: after too much work only single bytes are looked at,
-// so what is shown is right but not all.
+// Walks part of the trie along an automaton and shows what stays alive. Where a position comes back to itself with all characters of a
+// subtree, the subtree is shown as one. Bounded: after too much work only single bytes are looked at, so what is shown is right but not all.
 class TrieWalk {
  public:
   using PositionId = GrammarStacks::PositionId;
   TrieWalk(const TokenTrieImpl& tokens, GrammarAutomaton& automaton)
       : nodes_(tokens.nodes()), automaton_(automaton), path_(static_cast<size_t>(tokens.longest()) + 1), limit_(automaton.stacks().work() + kMaxWork) {}
-  // Nodes `begin` … `end` - 1, whose parent is reached at `from`; visit(node, position).
-  template <class Visit> void run(PositionId from, int32_t begin, int32_t end, Visit visit) {
+  // Nodes `begin` … `end` - 1, whose parent is reached at `from`: visit(node, position) for one, visit_all(node) for one with its subtree.
+  template <class Visit, class VisitAll> void run(PositionId from, int32_t begin, int32_t end, Visit visit, VisitAll visit_all) {
     if (begin >= end) return;
     const int base = nodes_[static_cast<size_t>(begin)].depth - 1;
-    path_[static_cast<size_t>(base)] = from;
+    path_[static_cast<size_t>(base)] = {from, end - begin < kFewNodes ? kUnknown : automaton_.loops(from)};
     for (int32_t i = begin; i < end;) {
       const auto& node = nodes_[static_cast<size_t>(i)];
-      const PositionId p = node.depth > base + 1 && automaton_.stacks().work() > limit_ ? 0 : automaton_.next(path_[node.depth - 1u], node.byte);
+      const Step above = path_[node.depth - 1u];
+      if ((node.groups & ~above.loops) == 0 && (node.byte & 0xc0) != 0x80) {  // between characters
+        visit_all(i);
+        i = node.skip;
+        continue;
+      }
+      const PositionId p = tired(node.depth - base) ? 0 : automaton_.next(above.position, node.byte);
       if (p == 0) {
         i = node.skip;
         continue;
       }
-      path_[node.depth] = p;
+      // Only a position that was seen to come back is worth asking for its loops.
+      path_[node.depth] = {p, p == above.position ? above.loops == kUnknown ? automaton_.loops(p) : above.loops : kUnknown};
+      visit(i++, p);
+    }
+  }
+  // Nodes whose subtree has tokens longer than `longer`: visit(node, position), and dead(node) for one that is not alive.
+  template <class Visit, class Dead> void run_long(PositionId from, int longer, Visit visit, Dead dead) {
+    path_[0] = {from, kUnknown};
+    for (int32_t i = 0; i + 1 < static_cast<int32_t>(nodes_.size());) {
+      const auto& node = nodes_[static_cast<size_t>(i)];
+      const PositionId p = node.deepest <= longer || tired(node.depth) ? 0 : automaton_.next(path_[node.depth - 1u].position, node.byte);
+      if (p == 0) {
+        if (node.deepest > longer) dead(i);
+        i = node.skip;
+        continue;
+      }
+      path_[node.depth] = {p, kUnknown};
       visit(i++, p);
     }
   }
 
  private:
   static constexpr uint64_t kMaxWork = 300'000;  // about 0.1 s; an ordinary position needs a hundredth
+  static constexpr uint8_t kUnknown = 0;
+  static constexpr int32_t kFewNodes = 256;  // walked sooner than their loops are found
+  struct Step { PositionId position = 0; uint8_t loops = kUnknown; };
+  bool tired(int depth) const { return depth > 1 && automaton_.stacks().work() > limit_; }
   const std::vector<TokenTrieImpl::Node>& nodes_;
   GrammarAutomaton& automaton_;
-  std::vector<PositionId> path_;
+  std::vector<Step> path_;
   const uint64_t limit_;
 };
 
@@ -107,7 +133,12 @@ class MaskCache {
   void keep(const Digest& position, std::shared_ptr<const TokenSet> mask);
 
  private:
+  GrammarStacks::PositionId place(int32_t state, std::span<const Frame> counted);
+  std::shared_ptr<const RuleTokens> find_rule(GrammarStacks::PositionId start);
+  std::shared_ptr<const RuleTokens> keep_rule(GrammarStacks::PositionId start, RuleTokens made);
   RuleTokens classify(GrammarStacks::PositionId start);
+  RuleTokens refine(const RuleTokens& longer, GrammarStacks::PositionId start, int32_t count);
+  void sort_exits(std::vector<int32_t>& exits) const;
 
   const std::shared_ptr<const TokenTrieImpl> tokens_;
   std::mutex classify_mutex_;

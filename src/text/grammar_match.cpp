@@ -43,7 +43,7 @@ class Matcher final : public GrammarMatcher {
   void make_mask(PositionId p);
   void mark_all(PositionId p);
   void mark_exits(const RuleTokens& rule, PositionId after);
-  void mark_node(int32_t node);
+  void mark(int32_t begin, int32_t end);
   bool find_paths(int32_t state, GrammarStacks::StackId stack, std::vector<Frame>& counted, std::vector<Path>& out);
   void compact();
 
@@ -119,16 +119,14 @@ bool Matcher::find_paths(int32_t state, GrammarStacks::StackId stack, std::vecto
   return out.size() <= kMaxPaths;
 }
 
-void Matcher::mark_node(int32_t node) {
-  const auto n = static_cast<size_t>(node);
-  for (auto t = static_cast<size_t>(tokens_.nodes()[n].first_token); t < static_cast<size_t>(tokens_.nodes()[n + 1].first_token); t++) {
-    const auto id = static_cast<size_t>(tokens_.order()[t]);
-    words_[id / 64] |= uint64_t{1} << (id % 64);
-  }
+// The tokens of the trie's nodes begin … end - 1.
+void Matcher::mark(int32_t begin, int32_t end) {
+  const auto first = static_cast<size_t>(tokens_.nodes()[static_cast<size_t>(begin)].first_token), last = static_cast<size_t>(tokens_.nodes()[static_cast<size_t>(end)].first_token);
+  for (const TokenId id : std::span(tokens_.order()).subspan(first, last - first)) words_[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64);
 }
 
 void Matcher::mark_all(PositionId p) {
-  TrieWalk(tokens_, *automaton_).run(p, 0, tokens_.size(), [&](int32_t node, PositionId) { mark_node(node); });
+  TrieWalk(tokens_, *automaton_).run(p, 0, tokens_.size(), [&](int32_t i, PositionId) { mark(i, i + 1); }, [&](int32_t i) { mark(i, tokens_.nodes()[static_cast<size_t>(i)].skip); });
 }
 
 void Matcher::mark_exits(const RuleTokens& rule, PositionId after) {
@@ -140,8 +138,8 @@ void Matcher::mark_exits(const RuleTokens& rule, PositionId after) {
     const auto& node = tokens_.nodes()[static_cast<size_t>(i)];
     if (node.byte != byte) byte = node.byte, at = automaton_->next(after, node.byte);
     if (at == 0) continue;
-    mark_node(i);
-    walk.run(at, i + 1, node.skip, [&](int32_t below, PositionId) { mark_node(below); });
+    mark(i, i + 1);
+    walk.run(at, i + 1, node.skip, [&](int32_t below, PositionId) { mark(below, below + 1); }, [&](int32_t below) { mark(below, tokens_.nodes()[static_cast<size_t>(below)].skip); });
   }
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "text/token_trie.h"
+
 using Frame = GrammarStacks::Frame;
 using Item = GrammarStacks::Item;
 using Digest = GrammarStacks::Digest;
@@ -34,12 +36,12 @@ void GrammarStacks::Index::insert(uint64_t hash, int32_t id) {
   slots[i] = id, hashes[i] = hash;
 }
 
-GrammarStacks::GrammarStacks(const GrammarMachine& machine, int32_t count_limit) : machine_(machine), count_limit_(count_limit) { reset(); }
+GrammarStacks::GrammarStacks(const GrammarMachine& machine, int32_t count_limit) : machine_(machine), count_limit_(count_limit), seen_(machine.states.size()) { reset(); }
 
 void GrammarStacks::reset() {
   frames_ = {Frame{}}, members_ = {0}, stacks_ = {{0, 1, 0, {1, 2}}}, items_.clear(), positions_ = {{0, 0, {3, 4}}};
   frame_index_ = stack_index_ = position_index_ = {}, unions_.clear();
-  frame_marks_.assign(1, 0), mark_ = 0;
+  frame_marks_.assign(1, 0);
 }
 
 int32_t GrammarStacks::keep(const Frame& f) {
@@ -177,6 +179,8 @@ GrammarStacks::PositionId GrammarStacks::copy(const GrammarStacks& other, Positi
   return position(std::move(list));
 }
 
+static int32_t count_down(int32_t count) { return count == 0 || count == GrammarStacks::kUncounted ? count : count - 1; }
+
 // The rule over `stack` has ended: the places to return to, and in `again` the rounds of counted rules that may follow.
 void GrammarStacks::leave(StackId stack, std::vector<Item>& out, std::vector<Frame>& again, bool& at_end) {
   std::vector<StackId> ended{stack};
@@ -188,7 +192,7 @@ void GrammarStacks::leave(StackId stack, std::vector<Item>& out, std::vector<Fra
       if (id == 0) at_end = true;
       if (id == 0 || std::exchange(frame_marks_[static_cast<size_t>(id)], mark_) == mark_) continue;
       const Frame f = frames_[static_cast<size_t>(id)];
-      if (f.most > 0) again.push_back({f.to, f.rule, std::max(f.least - 1, 0), f.most - 1, f.below});
+      if (f.most > 0) again.push_back({f.to, f.rule, count_down(f.least), count_down(f.most), f.below});
       if (f.least > 0) continue;
       if (!state(f.to).only_final) out.push_back({f.to, f.below});
       if (state(f.to).final) ended.push_back(f.below);
@@ -256,11 +260,17 @@ GrammarStacks::Open GrammarStacks::open(PositionId p) {
 GrammarStacks::PositionId GrammarStacks::step(const Open& from, uint8_t byte) {
   if (overfull()) return 0;
   std::vector<Item> out;
+  mark_++;
   for (const Item& i : from.items) {
     const auto moves = machine_.moves_of(state(i.state));
     work_ += moves.size();
     for (const auto& move : moves)
-      if (machine_.sets[static_cast<size_t>(move.set)][byte]) out.push_back({move.to, i.stack});
+      if (machine_.sets[static_cast<size_t>(move.set)][byte]) {
+        Seen& seen = seen_[static_cast<size_t>(move.to)];
+        if (seen.mark == mark_ && seen.stack == i.stack) continue;
+        seen = {mark_, i.stack};
+        out.push_back({move.to, i.stack});
+      }
   }
   return position(std::move(out));
 }
@@ -281,7 +291,7 @@ size_t GrammarAutomaton::make_row(PositionId p) {
   const auto i = static_cast<size_t>(p);
   if (i >= row_of_.size()) row_of_.resize(i + 64, -1);
   row_of_[i] = static_cast<int32_t>(rows_.size());
-  rows_.push_back({p, stacks_.open(p)});
+  rows_.push_back({p, stacks_.open(p), -1});
   transitions_.resize(transitions_.size() + n_classes(), -1);
   return rows_.size() - 1;
 }
@@ -290,4 +300,29 @@ GrammarStacks::PositionId GrammarAutomaton::find_next(PositionId p, uint8_t byte
   const size_t r = row(p);
   const PositionId to = stacks_.step(rows_[r].open, byte);
   return transitions_[r * n_classes() + stacks_.machine().class_of[byte]] = to;
+}
+
+// Whether every character that goes on from `utf8_state` leads from `from` to `to`.
+bool GrammarAutomaton::comes_back(PositionId to, PositionId from, int utf8_state, std::vector<std::pair<PositionId, int>>& known) {
+  if (utf8_state == 0) return from == to;
+  if (from == 0) return false;
+  const std::pair key{from, utf8_state};
+  if (std::find(known.begin(), known.end(), key) != known.end()) return true;
+  for (unsigned byte = 0x80; byte < 0xc0; byte++) {
+    const int state = utf8_next(utf8_state, static_cast<uint8_t>(byte));
+    if (state >= 0 && !comes_back(to, next(from, static_cast<uint8_t>(byte)), state, known)) return false;
+  }
+  known.push_back(key);
+  return true;
+}
+
+uint8_t GrammarAutomaton::find_loops(PositionId p) {
+  unsigned loops = TokenTrieImpl::broken - 1u;
+  for (unsigned byte = 0; byte < 0x80; byte++)
+    if (const uint8_t group = TokenTrieImpl::group_of(static_cast<uint8_t>(byte)); (loops & group) && next(p, static_cast<uint8_t>(byte)) != p) loops &= ~unsigned{group};
+  std::vector<std::pair<PositionId, int>> known;
+  for (unsigned byte = 0xc2; byte < 0xf5 && (loops & TokenTrieImpl::beyond_ascii); byte++)
+    if (!comes_back(p, next(p, static_cast<uint8_t>(byte)), utf8_next(0, static_cast<uint8_t>(byte)), known)) loops &= ~unsigned{TokenTrieImpl::beyond_ascii};
+  rows_[row(p)].loops = static_cast<int>(loops);
+  return static_cast<uint8_t>(loops);
 }

@@ -12,6 +12,7 @@ class GrammarStacks {
  public:
   using StackId = int32_t;     // a set of frames; 0: the end of the whole (of a rule, where only that rule is looked at)
   using PositionId = int32_t;  // 0: nothing is left, the text does not match
+  static constexpr int32_t kUncounted = 1 << 30;  // a count that is not counted down
   struct Frame {
     int32_t to = -1, rule = -1;    // the state to return to; the rule that was called
     int32_t least = 0, most = 0;   // how often the rule has to run and may run once more before that
@@ -85,8 +86,10 @@ class GrammarStacks {
   std::vector<Position> positions_;
   Index frame_index_, stack_index_, position_index_;
   std::unordered_map<uint64_t, StackId> unions_;
-  std::vector<uint32_t> frame_marks_;
-  uint32_t mark_ = 0;
+  struct Seen { uint64_t mark = 0; StackId stack = 0; };
+  std::vector<Seen> seen_;             // by state: where the last step led to it
+  std::vector<uint64_t> frame_marks_;  // by frame: the last time it was returned from
+  uint64_t mark_ = 0;
   uint64_t work_ = 0;
 };
 
@@ -104,13 +107,18 @@ class GrammarAutomaton {
   }
   bool at_end(PositionId p) { return rows_[row(p)].open.at_end; }
   std::span<const GrammarStacks::Item> open_items(PositionId p) { return rows_[row(p)].open.items; }
+  // Groups of TokenTrieImpl all of whose characters lead from `p` back to `p`.
+  uint8_t loops(PositionId p) {
+    const size_t r = row(p);
+    return rows_[r].loops >= 0 ? static_cast<uint8_t>(rows_[r].loops) : find_loops(p);
+  }
   void forget();                                   // drops the transitions, keeps the positions
   size_t rows() const { return rows_.size(); }
   void reset();
 
  private:
   static constexpr size_t kMaxRows = 4096;
-  struct Row { PositionId position; GrammarStacks::Open open; };
+  struct Row { PositionId position; GrammarStacks::Open open; int loops = -1; };
   size_t n_classes() const { return stacks_.machine().bytes_of_class.size(); }
   size_t row(PositionId p) {
     const auto i = static_cast<size_t>(p);
@@ -118,6 +126,8 @@ class GrammarAutomaton {
   }
   size_t make_row(PositionId p);
   PositionId find_next(PositionId p, uint8_t byte);
+  uint8_t find_loops(PositionId p);
+  bool comes_back(PositionId to, PositionId from, int utf8_state, std::vector<std::pair<PositionId, int>>& known);
 
   GrammarStacks stacks_;
   std::vector<int32_t> row_of_;       // by position

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "text/grammar_parts.h"
 #include "text/text.h"
 
 static constexpr size_t kLongest = 4096;  // a longer token is never allowed
@@ -48,13 +49,49 @@ TokenTrieImpl::TokenTrieImpl(std::span<const std::string_view> tokens, std::span
     close(common);
     for (size_t i = common; i < text.size(); i++) {
       path.push_back(static_cast<int32_t>(nodes_.size()));
-      nodes_.push_back({0, static_cast<int32_t>(order_.size()), static_cast<uint16_t>(i + 1), static_cast<uint8_t>(text[i])});
+      nodes_.push_back({0, static_cast<int32_t>(order_.size()), static_cast<uint16_t>(i + 1), 0, static_cast<uint8_t>(text[i]), 0});
     }
     order_.push_back(id);
     previous = text;
   }
   close(0);
-  nodes_.push_back({0, static_cast<int32_t>(order_.size()), 0, 0});
+  nodes_.push_back({0, static_cast<int32_t>(order_.size()), 0, 0, 0, 0});
+  sum_up();
+}
+
+uint8_t TokenTrieImpl::group_of(uint8_t c) {
+  if (c == '"') return quote;
+  if (c == '\\') return backslash;
+  if (c < 0x20 || c == 0x7f) return control;
+  if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') return letter;
+  return c >= '0' && c <= '9' ? digit : other_ascii;
+}
+
+// Groups and depths of the subtrees: downwards along the decoder's states, then upwards.
+void TokenTrieImpl::sum_up() {
+  std::vector<int> state(static_cast<size_t>(longest_) + 1, 0);  // of the UTF-8 decoder, by depth
+  std::vector<int32_t> path(static_cast<size_t>(longest_) + 1, -1);
+  for (size_t i = 0; i + 1 < nodes_.size(); i++) {
+    Node& node = nodes_[i];
+    const size_t d = node.depth;
+    state[d] = state[d - 1] < 0 ? -1 : utf8_next(state[d - 1], node.byte);
+    const bool ends_token = nodes_[i + 1].first_token > node.first_token;
+    node.groups = state[d] < 0 ? uint8_t{broken} : node.byte < 0x80 ? group_of(node.byte) : uint8_t{beyond_ascii};
+    if (ends_token && state[d] != 0) node.groups |= broken;
+    node.deepest = node.depth;
+  }
+  for (size_t i = 0; i + 1 < nodes_.size(); i++) {  // along the path: a node's ancestors are the open ones
+    Node& node = nodes_[i];
+    path[node.depth] = static_cast<int32_t>(i);
+    if (node.skip > static_cast<int32_t>(i) + 1) continue;
+    for (size_t d = node.depth; d-- > 1;) {
+      Node &above = nodes_[static_cast<size_t>(path[d])], &below = nodes_[static_cast<size_t>(path[d + 1])];
+      const uint8_t groups = above.groups | below.groups;
+      const uint16_t deepest = std::max(above.deepest, below.deepest);
+      if (groups == above.groups && deepest == above.deepest) break;
+      above.groups = groups, above.deepest = deepest;
+    }
+  }
 }
 
 std::shared_ptr<const TokenTrie> TokenTrie::make(const Tokenizer& tokenizer, std::span<const TokenId> ends) {

@@ -12,7 +12,11 @@ class TokenTrieImpl final : public TokenTrie {
 
   // Node i: its last byte, its depth (1: one byte), where the walk goes on when its subtree is skipped, and where the tokens of its
   // subtree begin in `order`: tokens of node i alone end where those of node i + 1 begin.
-  struct Node { int32_t skip, first_token; uint16_t depth; uint8_t byte; };
+  // `deepest` is the depth of its subtree's longest token; `groups` are those of Group that occur in node or subtree.
+  struct Node { int32_t skip, first_token; uint16_t depth, deepest; uint8_t byte, groups; };
+  // Kinds of characters; `broken`: not UTF-8, or a token ends inside a character.
+  enum Group : uint8_t { quote = 1, backslash = 2, control = 4, letter = 8, digit = 16, other_ascii = 32, beyond_ascii = 64, broken = 128 };
+  static uint8_t group_of(uint8_t ascii);
   const std::vector<Node>& nodes() const { return nodes_; }  // and one past the last, for its first_token
   int32_t size() const { return static_cast<int32_t>(nodes_.size()) - 1; }
   const std::vector<TokenId>& order() const { return order_; }  // ids, sorted by their bytes
@@ -27,6 +31,8 @@ class TokenTrieImpl final : public TokenTrie {
   bool is_end(TokenId id) const;
 
  private:
+  void sum_up();
+
   std::vector<Node> nodes_;
   std::vector<TokenId> order_, ends_;
   std::string text_;

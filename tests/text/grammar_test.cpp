@@ -3,6 +3,7 @@
 #include <chrono>
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 #include "text/grammar.h"
 #include "text/grammar_reference.h"
@@ -174,4 +175,145 @@ TEST(GrammarMatcher, masks_forced_bytes_and_rewinding_agree_with_trying) {
       ASSERT_TRUE(matcher->accept(accepted.back()));
     }
   }
+}
+
+// Tokens as vocabularies have them: words, punctuation, parts of characters.
+static std::vector<std::string> mixed_tokens() {
+  std::mt19937 random(3);
+  static const std::string kPieces[] = {"a", "b", "the", "Z", "7", "42", " ", ",", "-", "\"", "\\", "\\n", "u00", "\n", "\x01", "\xc3\xa9", "\xc3", "\xa9", "\xe4\xb8\xad", "\xe4\xb8", "\xf0\x9f\x98\x80", "\xf0", "\x80", "\xff", "<", "/x>", "{", "}", ":"};
+  std::set<std::string> out;
+  for (int b = 0; b < 256; b++) out.insert(std::string(1, static_cast<char>(b)));
+  while (out.size() < 1500) {
+    std::string token;
+    for (size_t n = 1 + random() % 4; n > 0; n--) token += kPieces[random() % std::size(kPieces)];
+    out.insert(token);
+  }
+  return {out.begin(), out.end()};
+}
+
+TEST(GrammarMatcher, masks_of_text_agree_with_trying) {
+  const ListTokenizer tokenizer(mixed_tokens());
+  const auto trie = TokenTrie::make(tokenizer, std::array{tokenizer.end()});
+  using Make = Result<Node> (*)(GrammarBuilder&);
+  const Make kinds[] = {
+      [](GrammarBuilder& b) { return b.json_string_of(""); },
+      [](GrammarBuilder& b) { return b.json_string_of("^.{0,12}$"); },
+      [](GrammarBuilder& b) { return b.json_string_of("^[a-zé]{3,9}(,[^,]{2,5}){0,6}$"); },
+      [](GrammarBuilder& b) { return b.regex("the|中", false); },
+      [](GrammarBuilder& b) { return b.regex("^([a-z ]{1,20}[0-9]{0,10}){2,20}$", false); },
+      [](GrammarBuilder& b) -> Result<Node> { return b.sequence(std::array{b.until("</x>"), b.literal("</x>")}); },
+      [](GrammarBuilder& b) -> Result<Node> { return b.repeat(b.bytes(~ByteSet()), 0, 6); },
+      [](GrammarBuilder& b) -> Result<Node> {  // bytes that are no characters, around text
+        ByteSet bad;
+        bad.set(0xc3).set(0xff).set('a');
+        return b.sequence(std::array{b.bytes(bad), b.repeat(b.characters(std::array{Range{0, 0x10ffff}}), 0, -1), b.bytes(bad)});
+      },
+      [](GrammarBuilder& b) -> Result<Node> {  // lists of strings in lists
+        const Node value = b.declare(), text = *b.json_string_of("^[^0-9]{0,30}$");
+        const Node rest = b.repeat(b.sequence(std::array{b.literal(","), value}), 0, 20);
+        b.define(value, b.choice(std::array{text, b.sequence(std::array{b.literal("{"), value, rest, b.literal("}")})}));
+        return value;
+      }};
+  for (const Make make : kinds) {
+    GrammarBuilder builder;
+    const auto node = make(builder);
+    ASSERT_TRUE(node) << node.error().message;
+    const auto grammar = std::move(builder).build(*node);
+    ASSERT_TRUE(grammar) << grammar.error().message;
+    for (unsigned seed = 0; seed < 12; seed++) {
+      std::mt19937 random(seed);
+      const auto matcher = GrammarMatcher::make(*grammar, trie);
+      for (int step = 0; step < 12; step++) {
+        const auto mask = matcher->mask();
+        const std::vector<uint64_t> bits(mask.begin(), mask.end());
+        std::vector<TokenId> allowed;
+        for (TokenId id = 0; id < tokenizer.size(); id++) {
+          const bool can = matcher->accept(id);
+          if (can) matcher->rewind(1);
+          if (can && id != tokenizer.end()) allowed.push_back(id);
+          ASSERT_EQ(bits[size_t(id) / 64] >> (id % 64) & 1, uint64_t(can)) << "grammar " << &make - kinds << " seed " << seed << " step " << step << " token " << testing::PrintToString(std::string(tokenizer.bytes(id, true)));
+        }
+        if (allowed.empty()) break;
+        ASSERT_TRUE(matcher->accept(allowed[random() % allowed.size()]));
+      }
+    }
+  }
+}
+
+// Compiles, walks some steps and asks for masks, within the time of a hostile request.
+static double seconds_of(GrammarBuilder builder, Node root, const std::string& text) {
+  static const ListTokenizer tokenizer(mixed_tokens());
+  static const auto trie = TokenTrie::make(tokenizer, std::array{tokenizer.end()});
+  const auto begin = std::chrono::steady_clock::now();
+  if (const auto grammar = std::move(builder).build(root)) {
+    const auto matcher = GrammarMatcher::make(*grammar, trie);
+    for (size_t at = 0; at < text.size() && matcher->accept_bytes(text.substr(at, 1)); at++)
+      if (at % 50 == 0) matcher->mask(), matcher->forced(), matcher->must_end();
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+TEST(GrammarMatcher, hostile_grammars_end_soon) {
+  const std::string letters = std::string(500, 'a');
+  const auto check = [&](const char* what, Node (*make)(GrammarBuilder&)) {
+    GrammarBuilder builder;
+    const Node root = make(builder);
+    EXPECT_LT(seconds_of(std::move(builder), root, letters), 5) << what;
+  };
+  check("a sentence of itself twice", [](GrammarBuilder& b) {
+    const Node s = b.declare();
+    b.define(s, b.choice(std::array{b.sequence(std::array{s, s}), b.sequence(std::array{s, s, s}), b.literal("a"), b.empty()}));
+    return s;
+  });
+  check("many brackets that are the same", [](GrammarBuilder& b) {
+    const Node s = b.declare();
+    b.define(s, b.choice(std::array{b.sequence(std::array{b.literal("a"), s, b.literal("b")}), b.sequence(std::array{b.literal("a"), s, b.literal("c")}), b.sequence(std::array{b.literal("a"), s, s}), b.literal("x")}));
+    return s;
+  });
+  check("cycles of empty rules", [](GrammarBuilder& b) {
+    std::vector<Node> rules;
+    for (int i = 0; i < 200; i++) rules.push_back(b.declare());
+    for (size_t i = 0; i < rules.size(); i++) b.define(rules[i], b.choice(std::array{rules[(i + 1) % 200], rules[(i * 7 + 3) % 200], b.repeat(rules[(i + 5) % 200], 0, -1), b.literal("a")}));
+    return rules[0];
+  });
+  check("counts of counts", [](GrammarBuilder& b) {
+    Node n = b.optional(b.literal("a"));
+    for (int i = 0; i < 12; i++) n = b.repeat(n, 0, 1000);
+    return n;
+  });
+  check("a count far behind a letter anywhere", [](GrammarBuilder& b) { return *b.regex("^(a|b)*a(a|b){5000}$", false); });
+  check("a thousand options", [](GrammarBuilder& b) {
+    std::vector<Node> parts;
+    for (int i = 0; i < 1000; i++) parts.push_back(b.optional(b.literal("a")));
+    return b.sequence(parts);
+  });
+  check("deep nesting", [](GrammarBuilder& b) {
+    Node n = b.literal("a");
+    for (int i = 0; i < 100'000; i++) n = b.optional(b.sequence(std::array{n, b.literal("b")}));
+    return n;
+  });
+  check("counted recursion", [](GrammarBuilder& b) {
+    const Node s = b.declare();
+    b.define(s, b.choice(std::array{b.repeat(s, 1, 100), b.sequence(std::array{s, b.literal("a"), s}), b.literal("a")}));
+    return s;
+  });
+}
+
+TEST(GrammarMatcher, large_counts_are_counted_exactly) {
+  GrammarBuilder builder;
+  const Node root = *builder.json_string_of("^[ab]{20,10000}$");
+  const auto grammar = std::move(builder).build(root);
+  ASSERT_TRUE(grammar);
+  const ListTokenizer tokenizer(kLetters);
+  const auto matcher = GrammarMatcher::make(*grammar, TokenTrie::make(tokenizer, std::array{tokenizer.end()}));
+  ASSERT_TRUE(matcher->accept_bytes("\"" + std::string(19, 'a')));
+  EXPECT_FALSE(matcher->accept_bytes("\""));
+  ASSERT_TRUE(matcher->accept_bytes("a"));
+  ASSERT_TRUE(matcher->accept_bytes("\""));
+  EXPECT_TRUE(matcher->must_end());
+  matcher->rewind(1);
+  ASSERT_TRUE(matcher->accept_bytes(std::string(9980, 'b')));
+  EXPECT_FALSE(matcher->accept_bytes("a"));
+  EXPECT_EQ(matcher->forced(), "\"");
+  EXPECT_EQ(matcher->bytes_accepted(), 10'001u);
 }
