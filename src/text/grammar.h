@@ -75,7 +75,7 @@ class GrammarMatcher {
   // Bit i of word i / 64: token i may come next. Valid until the next call of anything here.
   virtual std::span<const uint64_t> mask() = 0;
   virtual bool accept(TokenId id) = 0;               // false: not allowed, nothing changes
-  virtual bool accept_bytes(std::string_view bytes) = 0;
+  virtual bool accept_bytes(std::string_view bytes) = 0;  // counts as one token for rewind
   virtual bool may_end() const = 0;                  // what was accepted is a whole match
   virtual bool must_end() const = 0;                 // and nothing can follow
   virtual std::string forced() const = 0;            // bytes that any continuation begins with; "" when there is a choice or an end

@@ -1,6 +1,8 @@
 // grammar compile: nodes become automata, by continuation: the automaton of a node is built in front of what follows it.
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <queue>
 
 #include "text/grammar_machine.h"
 
@@ -325,6 +327,33 @@ void divide_bytes(GrammarMachine& machine) {
     if (machine.class_of[b] == machine.bytes_of_class.size()) machine.bytes_of_class.push_back(static_cast<uint8_t>(b));
 }
 
+// Shortest paths to counted calls, backwards along moves (a byte), calls (none) and what follows calls (a byte at least).
+void find_counts(GrammarMachine& machine) {
+  auto& ahead = machine.count_ahead;
+  ahead.assign(machine.states.size(), std::numeric_limits<int32_t>::max());
+  std::vector<std::vector<std::pair<int32_t, int32_t>>> before(machine.states.size());  // [state]: whence, bytes
+  using Reached = std::pair<int32_t, int32_t>;
+  std::priority_queue<Reached, std::vector<Reached>, std::greater<>> open;
+  const bool any = std::any_of(machine.calls.begin(), machine.calls.end(), [](const auto& call) { return call.most > 0; });
+  for (size_t s = 0; s < machine.states.size() && any; s++) {
+    const auto from = static_cast<int32_t>(s);
+    for (const auto& move : machine.moves_of(machine.states[s])) before[static_cast<size_t>(move.to)].emplace_back(from, 1);
+    for (const auto& call : machine.calls_of(machine.states[s])) {
+      before[static_cast<size_t>(machine.starts[static_cast<size_t>(call.rule)])].emplace_back(from, 0);
+      before[static_cast<size_t>(call.to)].emplace_back(from, 1);
+      for (const int32_t count : {call.least, call.most})
+        if (count > 0) open.emplace(count, from);
+    }
+  }
+  while (!open.empty()) {
+    const auto [count, state] = open.top();
+    open.pop();
+    if (count >= ahead[static_cast<size_t>(state)]) continue;
+    ahead[static_cast<size_t>(state)] = count;
+    for (const auto& [from, bytes] : before[static_cast<size_t>(state)]) open.emplace(count + bytes, from);
+  }
+}
+
 Result<GrammarMachine> Compiler::run(Node root) {
   // Rule 0 is the whole; it is never called.
   rules_.push_back({-1, false, -1, -1});
@@ -359,6 +388,7 @@ Result<GrammarMachine> Compiler::run(Node root) {
     }
   }
   divide_bytes(out_);
+  find_counts(out_);
   return std::move(out_);
 }
 }  // namespace

@@ -24,6 +24,7 @@ struct GrammarMachine {
   std::vector<ByteSet> sets;
   std::vector<int32_t> starts;   // by rule: its first state. A rule's first state calls only rules of higher numbers
   std::vector<char> counted;     // by rule: the body of a counted repetition, which is looked at together with its caller
+  std::vector<int32_t> count_ahead;  // by state: the lowest count of a call that may come, plus the bytes at least before it
   int32_t root = 0;              // the first state of all; unlike a rule it may be final
   std::array<uint8_t, 256> class_of{};  // bytes that no set tells apart
   std::vector<uint8_t> bytes_of_class;  // one byte of each class

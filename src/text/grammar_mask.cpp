@@ -29,7 +29,7 @@ void TokenSet::add_to(std::span<uint64_t> out) const {
 }
 
 MaskCache::MaskCache(const GrammarMachine& machine, std::shared_ptr<const TokenTrieImpl> tokens)
-    : tokens_(std::move(tokens)), automaton_(machine, tokens_->longest() + 1), rules_(kRulesBytes), masks_(kMasksBytes) {}
+    : machine_(machine), tokens_(std::move(tokens)), exact_(machine, tokens_->longest() + 1), uncounted_(machine, tokens_->longest() + 1, false), rules_(kRulesBytes), masks_(kMasksBytes) {}
 
 std::shared_ptr<const TokenSet> MaskCache::find(const Digest& position) {
   const std::lock_guard lock(mutex_);
@@ -41,50 +41,59 @@ void MaskCache::keep(const Digest& position, std::shared_ptr<const TokenSet> mas
   masks_.keep(position, std::move(mask));
 }
 
-GrammarStacks::PositionId MaskCache::place(int32_t state, std::span<const Frame> counted) {
+GrammarStacks::PositionId MaskCache::place(GrammarAutomaton& automaton, int32_t state, std::span<const Frame> counted) {
   GrammarStacks::StackId stack = 0;
   for (Frame frame : counted) {
     frame.below = stack;
-    stack = automaton_.stacks().push({frame});
+    stack = automaton.stacks().push({frame});
   }
-  return automaton_.stacks().position({{state, stack}});
+  return automaton.stacks().position({{state, stack}});
 }
 
-std::shared_ptr<const RuleTokens> MaskCache::find_rule(GrammarStacks::PositionId start) {
+std::shared_ptr<const RuleTokens> MaskCache::find_rule(const Digest& key) {
   const std::lock_guard lock(mutex_);
-  return rules_.find(automaton_.stacks().digest(start));
+  return rules_.find(key);
 }
 
-std::shared_ptr<const RuleTokens> MaskCache::keep_rule(GrammarStacks::PositionId start, RuleTokens made) {
+std::shared_ptr<const RuleTokens> MaskCache::keep_rule(const Digest& key, RuleTokens made) {
   auto shared = std::make_shared<const RuleTokens>(std::move(made));
   const std::lock_guard lock(mutex_);
-  rules_.keep(automaton_.stacks().digest(start), shared);
+  rules_.keep(key, shared);
   return shared;
 }
 
-// A token of n bytes cannot use up a count of n or more. So the shorter tokens are those of the same place without counts, which is
-// looked up once for all counts, and only the longer ones are looked at again.
+// The lowest count that a token can come upon, and the bytes before it: a token of no more bytes cannot use it up.
+int32_t MaskCache::lowest_count(int32_t state, std::span<const Frame> counted) const {
+  const auto& ahead = machine_.count_ahead;
+  int32_t lowest = ahead[static_cast<size_t>(state)];
+  for (const Frame& frame : counted) {
+    lowest = std::min({lowest, ahead[static_cast<size_t>(frame.to)], ahead[static_cast<size_t>(machine_.starts[static_cast<size_t>(frame.rule)])]});
+    for (const int32_t count : {frame.least, frame.most})
+      if (count > 0) lowest = std::min(lowest, count);
+  }
+  return lowest;
+}
+
+// Tokens too short to use up any count are those of the same place without counting, which is looked up once for all counts; only the
+// longer ones are looked at again.
 std::shared_ptr<const RuleTokens> MaskCache::rule_tokens(int32_t state, std::span<const Frame> counted) {
   const std::lock_guard classifying(classify_mutex_);
-  if (automaton_.stacks().size() > kMaxAutomatonSize) automaton_.reset();
-  std::vector<Frame> exact(counted.begin(), counted.end()), uncounted;
-  int32_t lowest = GrammarStacks::kUncounted;
-  for (Frame& frame : exact) {
-    for (int32_t* count : {&frame.least, &frame.most}) {
-      if (*count > tokens_->longest()) *count = GrammarStacks::kUncounted;
-      if (*count > 0) lowest = std::min(lowest, *count);
-    }
-    uncounted.push_back(frame);
-    if (frame.least > 0) uncounted.back().least = GrammarStacks::kUncounted;
-    if (frame.most > 0) uncounted.back().most = GrammarStacks::kUncounted;
-  }
-  const auto start = place(state, exact);
-  if (auto found = find_rule(start)) return found;
-  if (lowest == GrammarStacks::kUncounted) return keep_rule(start, classify(start));
-  const auto free_start = place(state, uncounted);
-  auto free_rule = find_rule(free_start);
-  if (!free_rule) free_rule = keep_rule(free_start, classify(free_start));
-  return keep_rule(start, refine(*free_rule, start, lowest));
+  for (GrammarAutomaton* automaton : {&exact_, &uncounted_})
+    if (automaton->stacks().size() > kMaxAutomatonSize) automaton->reset();
+  const int32_t longest = tokens_->longest(), lowest = lowest_count(state, counted);
+  std::vector<Frame> frames(counted.begin(), counted.end()), uncounted = frames;
+  for (Frame& frame : frames) frame.least = std::min(frame.least, longest + 1), frame.most = std::min(frame.most, longest + 1);
+  for (Frame& frame : uncounted) frame.least = std::min(frame.least, 1), frame.most = std::min(frame.most, 1);
+  const auto start = place(exact_, state, frames);
+  Digest key = exact_.stacks().digest(start);
+  if (lowest <= longest)
+    if (auto found = find_rule(key)) return found;
+  const auto free_start = place(uncounted_, state, uncounted);
+  Digest free_key = uncounted_.stacks().digest(free_start);
+  free_key.a ^= 1;  // not that of the same place with counting
+  auto free_rule = find_rule(free_key);
+  if (!free_rule) free_rule = keep_rule(free_key, classify(free_start));
+  return lowest > longest ? free_rule : keep_rule(key, refine(*free_rule, start, lowest));
 }
 
 // How many of bits first … last - 1 are set.
@@ -113,10 +122,10 @@ RuleTokens MaskCache::classify(GrammarStacks::PositionId start) {
   const auto skip = [&](int32_t node) { return nodes[static_cast<size_t>(node)].skip; };
   std::vector<uint64_t> in_order(tokens_->order().size() / 64 + 1), bits(tokens_->mask_words());
   std::vector<int32_t> ended;  // nodes at which the rule may end
-  TrieWalk(*tokens_, automaton_).run(start, 0, tokens_->size(),
+  TrieWalk(*tokens_, uncounted_).run(start, 0, tokens_->size(),
       [&](int32_t i, GrammarStacks::PositionId p) {
         set_bits(in_order, first_token(i), first_token(i + 1));
-        if (skip(i) > i + 1 && automaton_.at_end(p)) ended.push_back(i);
+        if (skip(i) > i + 1 && uncounted_.at_end(p)) ended.push_back(i);
       },
       [&](int32_t i) { set_bits(in_order, first_token(i), first_token(skip(i))); });
   RuleTokens out;
@@ -124,19 +133,25 @@ RuleTokens MaskCache::classify(GrammarStacks::PositionId start) {
     for (int32_t i = begin; i < end; i = skip(i))
       if (const size_t first = first_token(i), last = first_token(skip(i)); count_bits(in_order, first, last) < last - first) out.exits.push_back(i);
   };
-  if (automaton_.at_end(start)) add_exits(0, tokens_->size());
+  if (uncounted_.at_end(start)) add_exits(0, tokens_->size());
   for (const int32_t i : ended) add_exits(i + 1, skip(i));
   sort_exits(out.exits);
-  for (size_t w = 0; w < in_order.size(); w++)
-    for (uint64_t word = in_order[w]; word; word &= word - 1) {
+  // From the trie's order to ids: the fewer of those that are allowed and those that are not, one by one.
+  const size_t n_tokens = tokens_->order().size();
+  const bool most = count_bits(in_order, 0, n_tokens) > n_tokens / 2;
+  if (most) bits = tokens_->all();
+  for (size_t w = 0; w * 64 < n_tokens; w++) {
+    const uint64_t within = n_tokens - w * 64 < 64 ? (uint64_t{1} << (n_tokens - w * 64)) - 1 : ~uint64_t{0};
+    for (uint64_t word = (most ? ~in_order[w] : in_order[w]) & within; word; word &= word - 1) {
       const auto id = static_cast<size_t>(tokens_->order()[w * 64 + static_cast<size_t>(std::countr_zero(word))]);
-      bits[id / 64] |= uint64_t{1} << (id % 64);
+      bits[id / 64] ^= uint64_t{1} << (id % 64);
     }
+  }
   out.allowed = TokenSet::of(bits);
   return out;
 }
 
-// `longer` is the same place with counts that no token uses up; `count` is the lowest of those that `start` really has.
+// `longer` is the same place without counting; `count` is lowest_count.
 RuleTokens MaskCache::refine(const RuleTokens& longer, GrammarStacks::PositionId start, int32_t count) {
   const auto& nodes = tokens_->nodes();
   const auto node_at = [&](int32_t node) -> const TokenTrieImpl::Node& { return nodes[static_cast<size_t>(node)]; };
@@ -146,11 +161,11 @@ RuleTokens MaskCache::refine(const RuleTokens& longer, GrammarStacks::PositionId
   std::vector<uint64_t> bits(tokens_->mask_words());
   longer.allowed.add_to(bits);
   std::vector<int32_t> ended;
-  TrieWalk(*tokens_, automaton_).run_long(start, count,
+  TrieWalk(*tokens_, exact_).run_long(start, count,
       [&](int32_t i, GrammarStacks::PositionId p) {
         if (node_at(i).depth > count)
           for (const TokenId id : ids(i, i + 1)) bits[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64);
-        if (node_at(i).skip > i + 1 && automaton_.at_end(p)) ended.push_back(i);
+        if (node_at(i).skip > i + 1 && exact_.at_end(p)) ended.push_back(i);
       },
       [&](int32_t i) {
         for (const TokenId id : ids(i, node_at(i).skip)) bits[static_cast<size_t>(id) / 64] &= ~(uint64_t{1} << (id % 64));
@@ -165,7 +180,7 @@ RuleTokens MaskCache::refine(const RuleTokens& longer, GrammarStacks::PositionId
       if (node_at(i).deepest > count && !std::all_of(below.begin(), below.end(), allowed)) out.exits.push_back(i);
     }
   };
-  if (automaton_.at_end(start)) add_exits(0, tokens_->size());
+  if (exact_.at_end(start)) add_exits(0, tokens_->size());
   for (const int32_t i : ended) add_exits(i + 1, node_at(i).skip);
   sort_exits(out.exits);
   out.allowed = TokenSet::of(bits);

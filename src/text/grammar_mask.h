@@ -133,16 +133,18 @@ class MaskCache {
   void keep(const Digest& position, std::shared_ptr<const TokenSet> mask);
 
  private:
-  GrammarStacks::PositionId place(int32_t state, std::span<const Frame> counted);
-  std::shared_ptr<const RuleTokens> find_rule(GrammarStacks::PositionId start);
-  std::shared_ptr<const RuleTokens> keep_rule(GrammarStacks::PositionId start, RuleTokens made);
+  static GrammarStacks::PositionId place(GrammarAutomaton& automaton, int32_t state, std::span<const Frame> counted);
+  int32_t lowest_count(int32_t state, std::span<const Frame> counted) const;
+  std::shared_ptr<const RuleTokens> find_rule(const Digest& key);
+  std::shared_ptr<const RuleTokens> keep_rule(const Digest& key, RuleTokens made);
   RuleTokens classify(GrammarStacks::PositionId start);
   RuleTokens refine(const RuleTokens& longer, GrammarStacks::PositionId start, int32_t count);
   void sort_exits(std::vector<int32_t>& exits) const;
 
+  const GrammarMachine& machine_;
   const std::shared_ptr<const TokenTrieImpl> tokens_;
   std::mutex classify_mutex_;
-  GrammarAutomaton automaton_;  // under classify_mutex_
+  GrammarAutomaton exact_, uncounted_;  // under classify_mutex_; the second does not count
   std::mutex mutex_;
   RecentlyUsed<RuleTokens> rules_;
   RecentlyUsed<TokenSet> masks_;

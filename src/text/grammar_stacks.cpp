@@ -36,7 +36,8 @@ void GrammarStacks::Index::insert(uint64_t hash, int32_t id) {
   slots[i] = id, hashes[i] = hash;
 }
 
-GrammarStacks::GrammarStacks(const GrammarMachine& machine, int32_t count_limit) : machine_(machine), count_limit_(count_limit), seen_(machine.states.size()) { reset(); }
+GrammarStacks::GrammarStacks(const GrammarMachine& machine, int32_t count_limit, bool counting)
+    : machine_(machine), count_limit_(count_limit), counting_(counting), seen_(machine.states.size()) { reset(); }
 
 void GrammarStacks::reset() {
   frames_ = {Frame{}}, members_ = {0}, stacks_ = {{0, 1, 0, {1, 2}}}, items_.clear(), positions_ = {{0, 0, {3, 4}}};
@@ -97,7 +98,7 @@ GrammarStacks::StackId GrammarStacks::push_merged(std::vector<Frame>& list, int 
   std::vector<Frame> merged;
   for (const Frame& f : list) {
     Frame* last = merged.empty() ? nullptr : &merged.back();
-    if (last && last->to == f.to && last->rule == f.rule && last->below == f.below && f.least <= last->most + 1) last->most = std::max(last->most, f.most);
+    if (last && last->to == f.to && last->rule == f.rule && last->below == f.below && f.least <= last->most + counting_) last->most = std::max(last->most, f.most);
     else merged.push_back(f);
   }
   std::sort(merged.begin(), merged.end());
@@ -179,8 +180,6 @@ GrammarStacks::PositionId GrammarStacks::copy(const GrammarStacks& other, Positi
   return position(std::move(list));
 }
 
-static int32_t count_down(int32_t count) { return count == 0 || count == GrammarStacks::kUncounted ? count : count - 1; }
-
 // The rule over `stack` has ended: the places to return to, and in `again` the rounds of counted rules that may follow.
 void GrammarStacks::leave(StackId stack, std::vector<Item>& out, std::vector<Frame>& again, bool& at_end) {
   std::vector<StackId> ended{stack};
@@ -241,7 +240,7 @@ GrammarStacks::Open GrammarStacks::open(PositionId p) {
     enter(f, at->second);
   };
   const auto add_calls = [&](const Item& i) {
-    for (const auto& call : machine_.calls_of(state(i.state))) work_++, add(call.rule, {call.to, call.rule, call.least, call.most, i.stack});
+    for (const auto& call : machine_.calls_of(state(i.state))) work_++, add(call.rule, {call.to, call.rule, counting_ ? call.least : std::min(call.least, 1), counting_ ? call.most : std::min(call.most, 1), i.stack});
   };
   for (const Frame& f : again) add(f.rule, f);
   for (const Item& i : std::vector<Item>(out.items)) add_calls(i);

@@ -12,7 +12,6 @@ class GrammarStacks {
  public:
   using StackId = int32_t;     // a set of frames; 0: the end of the whole (of a rule, where only that rule is looked at)
   using PositionId = int32_t;  // 0: nothing is left, the text does not match
-  static constexpr int32_t kUncounted = 1 << 30;  // a count that is not counted down
   struct Frame {
     int32_t to = -1, rule = -1;    // the state to return to; the rule that was called
     int32_t least = 0, most = 0;   // how often the rule has to run and may run once more before that
@@ -30,7 +29,8 @@ class GrammarStacks {
   };
 
   // `count_limit`: counts that no token can exhaust are not told apart in digests.
-  GrammarStacks(const GrammarMachine& machine, int32_t count_limit);
+  // Not `counting`: a repetition that may go on may go on for ever, one that must go on must for ever.
+  GrammarStacks(const GrammarMachine& machine, int32_t count_limit, bool counting);
   void reset();
   const GrammarMachine& machine() const { return machine_; }
 
@@ -69,6 +69,7 @@ class GrammarStacks {
   };
   std::span<const Item> items_of(const Position& p) const { return std::span(items_).subspan(p.first, p.count); }
   const GrammarMachine::State& state(int32_t s) const { return machine_.states[static_cast<size_t>(s)]; }
+  int32_t count_down(int32_t count) const { return count > 0 && counting_ ? count - 1 : count; }
   int32_t keep(const Frame& frame);
   StackId keep(std::vector<int32_t> frames);
   StackId unite(StackId a, StackId b, int depth = 0);
@@ -79,6 +80,7 @@ class GrammarStacks {
 
   const GrammarMachine& machine_;
   const int32_t count_limit_;
+  const bool counting_;
   std::vector<Frame> frames_;
   std::vector<int32_t> members_;
   std::vector<Stack> stacks_;
@@ -97,7 +99,7 @@ class GrammarStacks {
 class GrammarAutomaton {
  public:
   using PositionId = GrammarStacks::PositionId;
-  GrammarAutomaton(const GrammarMachine& machine, int32_t count_limit) : stacks_(machine, count_limit) {}
+  GrammarAutomaton(const GrammarMachine& machine, int32_t count_limit, bool counting = true) : stacks_(machine, count_limit, counting) {}
   GrammarStacks& stacks() { return stacks_; }
   const GrammarStacks& stacks() const { return stacks_; }
   PositionId next(PositionId p, uint8_t byte) {

@@ -55,6 +55,8 @@ TokenTrieImpl::TokenTrieImpl(std::span<const std::string_view> tokens, std::span
     previous = text;
   }
   close(0);
+  all_.resize(mask_words());
+  for (const TokenId id : order_) all_[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64);
   nodes_.push_back({0, static_cast<int32_t>(order_.size()), 0, 0, 0, 0});
   sum_up();
 }

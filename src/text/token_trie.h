@@ -20,6 +20,7 @@ class TokenTrieImpl final : public TokenTrie {
   const std::vector<Node>& nodes() const { return nodes_; }  // and one past the last, for its first_token
   int32_t size() const { return static_cast<int32_t>(nodes_.size()) - 1; }
   const std::vector<TokenId>& order() const { return order_; }  // ids, sorted by their bytes
+  const std::vector<uint64_t>& all() const { return all_; }      // a bit for each id in `order`
   std::string_view bytes(TokenId id) const {
     const auto i = static_cast<size_t>(id);
     return std::string_view(text_).substr(offsets_[i], offsets_[i + 1] - offsets_[i]);
@@ -35,6 +36,7 @@ class TokenTrieImpl final : public TokenTrie {
 
   std::vector<Node> nodes_;
   std::vector<TokenId> order_, ends_;
+  std::vector<uint64_t> all_;
   std::string text_;
   std::vector<uint32_t> offsets_;
   int32_t longest_ = 0;
