@@ -199,8 +199,7 @@ class LocalLibrary final : public Library {
   }
 
   // A file's own name and its stem, and owner/repo of owner/repo:QUANT.
-  // `name` may be one of `names`.
-  static void add_spellings(std::string name, const std::string& path, std::vector<std::string>& names) {
+  static void add_spellings(std::string name, const std::string& path, std::vector<std::string>& names) {  // `name` may lie in `names`
     const fs::path file(path);
     names.insert(names.end(), {path, file.filename().string(), file.stem().string()});
     if (const size_t colon = name.find(':'); colon != std::string::npos) names.push_back(name.substr(0, colon));

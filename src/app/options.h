@@ -31,7 +31,7 @@ struct Options {
   std::vector<std::string> api_keys, cors_origins;
   std::string api_key_file, config_file, tls_cert_file, tls_key_file, log_file, responses_db;  // "": none; log_file "-": standard output
   std::string reasoning_field = "reasoning_content";
-  bool insecure = false;
+  bool insecure = false, keep_volatile_prefix = false;
   std::vector<std::pair<std::string, std::string>> aliases;  // asked for -> served
   size_t max_body_bytes = size_t{32} << 20;
   int write_timeout_s = 300, ping_interval_s = 10, drain_timeout_s = 30;

@@ -130,6 +130,7 @@ const OptionSpec kServeRows[] = {
     {kServe, "--reasoning-field", "WORD", "reasoning_content, reasoning or both", "where chat completions put thinking (reasoning_content)", "",
      [](Options& o, std::string_view v) { return (v == "reasoning_content" || v == "reasoning" || v == "both") && text(o.reasoning_field, v); }},
     {kServe, "--responses-db", "FILE", "a path", "a file of stored Responses; without it they end with the server", "", [](Options& o, std::string_view v) { return text(o.responses_db, v); }},
+    {kServe, "--keep-volatile-prefix", "", "", "leave in prompts what Claude Code changes in them with every call", "", [](Options& o, std::string_view) { return o.keep_volatile_prefix = true; }},
     {kServe, "--models-dir", "DIR", "a path", "further models: the .gguf files and model folders in it", "", [](Options& o, std::string_view v) { return text(o.models_dir, v); }},
     {kServe, "--models-max", "N", "a whole number, 0 for no limit", "models in memory at once", "OLLAMA_MAX_LOADED_MODELS", [](Options& o, std::string_view v) { return number(v, 0, kBig, o.max_loaded); }},
 

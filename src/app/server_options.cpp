@@ -57,6 +57,7 @@ Result<ServerOptions> server_options(const Options& options) {
   server.aliases = options.aliases;
   server.reasoning_field = options.reasoning_field;
   server.responses_db = options.responses_db;
+  server.keep_volatile_prefix = options.keep_volatile_prefix;
   if (!options.log_file.empty()) {
     TRY(server.log, open_log(options.log_file));
   }

@@ -138,7 +138,7 @@ void Ollama::running(Exchange& exchange) const {
     const auto found = std::find_if(stats.begin(), stats.end(), [&](const ModelStats& one) { return one.model == info.name; });
     Json one = entry(info);
     one.erase("modified_at");
-    one["size"] = found == stats.end() ? info.bytes : found->weight_bytes + found->state_bytes;
+    one["size"] = found == stats.end() ? info.bytes : std::max(info.bytes, found->weight_bytes) + found->state_bytes;
     one["size_vram"] = 0;
     one["context_length"] = info.context_tokens;
     one["expires_at"] = info.expires_unix_s ? iso_time(*info.expires_unix_s) : never;

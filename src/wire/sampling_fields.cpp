@@ -137,7 +137,7 @@ constexpr Row<ParsedRequest> rows[] = {
 Rows sampling_rows() { return rows; }
 
 Fault set_stop(ParsedRequest& out, const FieldValue& value) {
-  if (std::any_of(value.list.begin(), value.list.end(), [](const auto& text) { return text.empty(); })) return fault(value.name, "stop strings must not be empty");
+  if (std::any_of(value.list.begin(), value.list.end(), [](const auto& text) { return text.empty(); })) return fault(value.name, value.name + " must not hold an empty string");
   out.chat.stop = value.list;
   return std::nullopt;
 }
