@@ -40,7 +40,9 @@ class Turns {
     if (type != "reasoning") return out_.ignored.push_back(at + ".type=" + type), std::nullopt;
     if (has_text(turn_, "content") || turn_.contains("tool_calls")) flush();
     const std::string text = thought(item);
-    if (!text.empty()) turn()["reasoning_content"] = turn_.value("reasoning_content", "") + text;
+    if (text.empty()) return std::nullopt;
+    Json& message = turn();
+    message["reasoning_content"] = message.value("reasoning_content", "") + text;
     return std::nullopt;
   }
 

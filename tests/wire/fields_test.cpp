@@ -59,6 +59,39 @@ const Wrong wrong_fields[] = {
     {true, R"("tool_choice":"required")", "tool_choice"},
     {true, R"("tool_choice":{"type":"function","function":{"name":"f"}})", "tool_choice"},
     {true, R"("response_format":"json")", "response_format"},
+    {true, R"("n":17)", "n"},
+    {true, R"("typical_p":-1)", "typical_p"},
+    {true, R"("mirostat":1)", "mirostat"},
+    {true, R"("dry_sequence_breakers":[1])", "dry_sequence_breakers"},
+    {true, R"("logit_bias":{"5":"x"})", "logit_bias.5"},
+    {true, R"("logit_bias":[[5]])", "logit_bias[0]"},
+    {true, R"("logit_bias":{"":1})", "logit_bias."},
+    {true, R"("stop_token_ids":[-1])", "stop_token_ids"},
+    {true, R"("stop_token_ids":["a"])", "stop_token_ids"},
+    {true, R"("timeout_s":0)", "timeout_s"},
+    {true, R"("response_format":{})", "response_format.type"},
+    {true, R"("response_format":{"type":"yaml"})", "response_format.type"},
+    {true, R"("response_format":{"type":"json_schema"})", "response_format.json_schema"},
+    {true, R"("response_format":{"type":"json_schema","json_schema":{"name":"x"}})", "response_format.json_schema.schema"},
+    {true, R"("response_format":{"type":"json_schema","json_schema":{"schema":5}})", "response_format.json_schema.schema"},
+    {true, R"("structured_outputs":{"structural_tag":{}})", "structured_outputs.structural_tag"},
+    {true, R"("structured_outputs":{"regex":5})", "structured_outputs.regex"},
+    {true, R"("guided_choice":[1])", "guided_choice"},
+    {true, R"("guided_choice":[])", "guided_choice"},
+    {true, R"("guided_json":"{")", "guided_json"},
+    {true, R"("grammar":{"type":"bnf","value":"x"})", "grammar.type"},
+    {true, R"("grammar":{"type":"lark"})", "grammar.value"},
+    {true, R"("guided_regex":"a","response_format":{"type":"json_object"})", "guided_regex"},
+    {true, R"("chat_template_kwargs":{"enable_thinking":"true"})", "chat_template_kwargs.enable_thinking"},
+    {true, R"("reasoning":{"effort":"huge"})", "reasoning.effort"},
+    {true, R"("thinking_budget_tokens":"9")", "thinking_budget_tokens"},
+    {true, R"("continue_final_message":true)", "continue_final_message"},
+    {true, R"("add_generation_prompt":false)", "add_generation_prompt"},
+    {true, R"("prompt_logprobs":1)", "prompt_logprobs"},
+    {true, R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function","function":{"name":"g"}})", "tool_choice"},
+    {true, R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"must","tools":[]}})", "tool_choice.mode"},
+    {false, R"("echo":true,"logprobs":1)", "echo"},
+    {false, R"("best_of":2,"n":1)", "best_of"},
     {false, R"("logprobs":true)", "logprobs"},
     {false, R"("logprobs":50)", "logprobs"},
     {false, R"("echo":"no")", "echo"},
@@ -206,6 +239,108 @@ TEST_F(Fields, Tools) {
   EXPECT_EQ(last_reply.header("X-Ignored-Fields"), "tools[1].type=web_search");
   EXPECT_EQ(accepted(chat_path, chat_body(R"("tools":[)" + tool + R"(],"tool_choice":"none")")).tools_json, "");
   EXPECT_EQ(accepted(chat_path, chat_body(R"("tools":[])")).tools_json, "");
+}
+
+TEST_F(Fields, EverySamplerReachesTheCompleter) {
+  const ChatRequest request = accepted(chat_path, chat_body(R"("typical_p":0.5,"top_n_sigma":-1,"xtc_probability":0.25,"xtc_threshold":0.125,"repeat_last_n":-1,"dry_multiplier":0.5,
+      "dry_base":2,"dry_allowed_length":3,"dry_penalty_last_n":9,"dry_sequence_breakers":["a"],"mirostat":2,"mirostat_tau":4,"mirostat_eta":0.5,"stop_token_ids":[7],"min_tokens":2)"));
+  EXPECT_EQ(request.typical_p, 0.5f);
+  EXPECT_EQ(request.top_n_sigma, 0.0f);
+  EXPECT_EQ(request.xtc_probability, 0.25f);
+  EXPECT_EQ(request.xtc_threshold, 0.125f);
+  EXPECT_EQ(request.repeat_last_n, -1);
+  EXPECT_EQ(request.dry_multiplier, 0.5f);
+  EXPECT_EQ(request.dry_base, 2.0f);
+  EXPECT_EQ(request.dry_allowed_length, 3);
+  EXPECT_EQ(request.dry_penalty_last_n, 9);
+  EXPECT_EQ(request.dry_breakers, std::vector<std::string>{"a"});
+  EXPECT_EQ(request.mirostat, 2);
+  EXPECT_EQ(request.mirostat_tau, 4.0f);
+  EXPECT_EQ(request.mirostat_eta, 0.5f);
+  EXPECT_EQ(request.stop_ids, std::vector<TokenId>{7});
+  EXPECT_EQ(request.min_tokens, 2);
+  EXPECT_EQ(last_reply.header("X-Ignored-Fields"), "");
+}
+
+TEST_F(Fields, LogitBias) {
+  using Ids = std::vector<std::pair<TokenId, float>>;
+  ChatRequest request = accepted(chat_path, chat_body(R"("logit_bias":{"15":-2,"word":3,"7":false})"));
+  EXPECT_EQ(request.logit_bias, (Ids{{15, -2.0f}, {7, -INFINITY}}));
+  EXPECT_EQ(request.text_bias, (std::vector<std::pair<std::string, float>>{{"word", 3.0f}}));
+  request = accepted(chat_path, chat_body(R"("logit_bias":[[15,1.5],["w",false]])"));
+  EXPECT_EQ(request.logit_bias, (Ids{{15, 1.5f}}));
+  EXPECT_EQ(request.text_bias, (std::vector<std::pair<std::string, float>>{{"w", -INFINITY}}));
+}
+
+TEST_F(Fields, EverySpellingOfAConstraint) {
+  using Limit = Constraint::Kind;
+  struct Spelling {
+    const char* more;
+    Constraint constraint;
+  };
+  const std::string schema = R"({"type":"object"})";
+  const Spelling table[] = {
+      {R"("response_format":{"type":"text"})", {}},
+      {R"("response_format":{"type":"json_object"})", {Limit::json_object, ""}},
+      {R"("response_format":{"type":"json_object","schema":{"type":"object"}})", {Limit::json_schema, schema}},
+      {R"("response_format":{"type":"json_schema","json_schema":{"name":"n","strict":false,"schema":{"type":"object"}}})", {Limit::json_schema, schema}},
+      {R"("structured_outputs":{"json":{"type":"object"}})", {Limit::json_schema, schema}},
+      {R"("structured_outputs":{"regex":"a+"})", {Limit::regex, "a+"}},
+      {R"("structured_outputs":{"choice":["a","b"]})", {Limit::choice, R"(["a","b"])"}},
+      {R"("structured_outputs":{"grammar":"start: \"a\""})", {Limit::lark, "start: \"a\""}},
+      {R"("structured_outputs":{"json_object":true})", {Limit::json_object, ""}},
+      {R"("guided_json":"{\"type\": \"object\"}")", {Limit::json_schema, schema}},
+      {R"("guided_regex":"[a-z]")", {Limit::regex, "[a-z]"}},
+      {R"("guided_choice":["x"])", {Limit::choice, R"(["x"])"}},
+      {R"("guided_grammar":"root ::= \"a\"")", {Limit::gbnf, "root ::= \"a\""}},
+      {R"("grammar":"root ::= \"b\"")", {Limit::gbnf, "root ::= \"b\""}},
+      {R"("grammar":"")", {}},
+      {R"("grammar":{"type":"regex","value":"x"})", {Limit::regex, "x"}},
+      {R"("grammar":{"type":"lark","value":"start: \"c\""})", {Limit::lark, "start: \"c\""}},
+      {R"("grammar":{"type":"json_schema","value":{"type":"object"}})", {Limit::json_schema, schema}},
+      {R"("json_schema":{"type":"object"})", {Limit::json_schema, schema}},
+  };
+  for (const Spelling& spelling : table) {
+    EXPECT_EQ(accepted(chat_path, chat_body(spelling.more)).constraint, spelling.constraint) << spelling.more;
+    EXPECT_EQ(accepted(text_path, text_body(spelling.more)).constraint, spelling.constraint) << spelling.more;
+  }
+}
+
+TEST_F(Fields, ToolChoices) {
+  const std::string tools = R"("tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g"}}],"tool_choice":)";
+  EXPECT_EQ(accepted(chat_path, chat_body(tools + R"("required")")).tool_choice.kind, ToolChoice::Kind::required);
+  const ChatRequest named = accepted(chat_path, chat_body(tools + R"({"type":"function","function":{"name":"g"}},"parallel_tool_calls":false)"));
+  EXPECT_EQ(named.tool_choice, (ToolChoice{ToolChoice::Kind::named, "g", false}));
+  const ChatRequest allowed = accepted(chat_path, chat_body(tools + R"({"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"g"}}]}})"));
+  EXPECT_EQ(allowed.tool_choice.kind, ToolChoice::Kind::required);
+  EXPECT_EQ(Json::parse(allowed.tools_json), Json::parse(R"([{"type":"function","function":{"name":"g"}}])"));
+}
+
+TEST_F(Fields, Thinking) {
+  for (const char* more : {R"("reasoning_budget_tokens":5)", R"("thinking_budget_tokens":5)", R"("thinking_token_budget":5)", R"("reasoning":{"max_tokens":5})",
+                           R"("thinking":{"type":"enabled","budget_tokens":5})"}) {
+    EXPECT_EQ(accepted(chat_path, chat_body(more)).reasoning_budget_tokens, 5) << more;
+  }
+  EXPECT_FALSE(accepted(chat_path, chat_body(R"("reasoning_budget_tokens":-1)")).reasoning_budget_tokens);
+  EXPECT_EQ(Json::parse(accepted(chat_path, chat_body(R"("reasoning":{"effort":"low"})")).template_kwargs_json)["reasoning_effort"], "low");
+  EXPECT_EQ(last_reply.header("X-Ignored-Fields"), "reasoning.effort");  // this model has no word for it
+}
+
+TEST_F(Fields, ServingWords) {
+  const ChatRequest request = accepted(chat_path, chat_body(R"("cache_prompt":false,"cache_salt":"s","prompt_cache_key":"k","session_id":"i","explain_cache":true,"return_progress":true,
+      "priority":3,"timeout_s":60,"t_max_predict_ms":5000)"));
+  EXPECT_FALSE(request.use_cache);
+  EXPECT_EQ(request.cache_salt, "s");
+  EXPECT_TRUE(request.explain_cache && request.report_progress);
+  EXPECT_EQ(request.priority, 3);
+  ASSERT_TRUE(request.deadline);
+  EXPECT_LT(*request.deadline, std::chrono::steady_clock::now() + 10s);
+  EXPECT_EQ(last_reply.header("X-Ignored-Fields"), "");
+}
+
+TEST_F(Fields, ContinuedMessages) {
+  const ChatRequest request = accepted(chat_path, R"({"messages":[{"role":"user","content":"u"},{"role":"assistant","content":"We"}],"continue_final_message":true,"add_generation_prompt":false})");
+  EXPECT_TRUE(request.continue_final_message);
 }
 
 TEST_F(Fields, NothingIsIgnoredInSilence) {
