@@ -4,8 +4,8 @@
 #include "wire/anthropic_answer.h"
 
 void Anthropic::add_routes(Routes& routes) const {
-  routes.push_back({"POST", "/v1/messages", [this](Exchange& exchange) { messages(exchange); }, anthropic_error});
-  routes.push_back({"POST", "/v1/messages/count_tokens", [this](Exchange& exchange) { count_tokens(exchange); }, anthropic_error});
+  routes.push_back({"POST", "/v1/messages", [this](Exchange& exchange) { messages(exchange); }, anthropic_error, false, anthropic_schema});
+  routes.push_back({"POST", "/v1/messages/count_tokens", [this](Exchange& exchange) { count_tokens(exchange); }, anthropic_error, false, anthropic_schema});
 }
 
 std::optional<ModelInfo> Anthropic::read(Exchange& exchange, bool counts_only, AnthropicRequest& request) const {

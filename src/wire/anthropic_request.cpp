@@ -146,3 +146,10 @@ Fault read_anthropic(std::string_view body, bool counts_only, AnthropicRequest& 
   reader.list_unknown(out.ignored);
   return settle(out, document.root(), counts_only);
 }
+
+Json anthropic_schema() {
+  Json schema = object_schema(rows);
+  for (const Rows shared : {sampling_rows(), serving_rows()}) add_schemas(shared, schema["properties"]);
+  schema["required"] = Json::array({"messages"});
+  return schema;
+}

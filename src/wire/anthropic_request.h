@@ -12,6 +12,7 @@ struct AnthropicRequest : ParsedRequest {
 
 // Fills `out`, or says what is wrong. A token count needs no max_tokens.
 Fault read_anthropic(std::string_view body, bool counts_only, AnthropicRequest& out);
+Json anthropic_schema();  // of a body, for /openapi.json
 
 // ---- for the more involved rows (anthropic_messages.cpp) ----
 Fault read_anthropic_system(AnthropicRequest& out, JsonView system);

@@ -61,6 +61,13 @@ constexpr Row<Out> infill_only[] = {
     {{"prompt", Kind::text, 0, no_limit, "how the filling begins"}, [](Out& out, In value) -> Fault { return out.middle = value.text, std::nullopt; }},
 };
 
+template <class Own> Json body_schema(const Own& own) {
+  Json schema = object_schema(common_rows);
+  add_schemas(own, schema["properties"]);
+  for (const Rows shared : {sampling_rows(), format_rows(), serving_rows()}) add_schemas(shared, schema["properties"]);
+  return schema;
+}
+
 template <class Own> Fault read_body(std::string_view body, const Own& own, Out& out) {
   JsonDocument document;
   if (auto wrong = parse_body(body, document)) return wrong;
@@ -170,3 +177,6 @@ Json LlamaAnswer::settings() const {
   add(out, "mirostat", chat.mirostat);
   return out;
 }
+
+Json llama_completion_schema() { return body_schema(completion_only); }
+Json llama_infill_schema() { return body_schema(infill_only); }

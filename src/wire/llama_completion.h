@@ -15,6 +15,8 @@ struct LlamaRequest : ParsedRequest {
 };
 Fault read_llama_completion(std::string_view body, LlamaRequest& out);
 Fault read_llama_infill(std::string_view body, LlamaRequest& out);
+Json llama_completion_schema();  // of bodies, for /openapi.json
+Json llama_infill_schema();
 
 class LlamaAnswer final : public ReplyShape {
  public:

@@ -2,6 +2,7 @@
 #include "wire/llama_native.h"
 
 #include <algorithm>
+#include "wire/describe.h"
 #include "wire/table.h"
 
 namespace {
@@ -55,18 +56,27 @@ Json piece(const std::string& bytes) {
   return list;
 }
 
+template <const auto& own> Json schema_with() {
+  Json schema = object_schema(common_rows);
+  add_schemas(own, schema["properties"]);
+  return schema;
+}
+constexpr auto tokenize_schema = schema_with<tokenize_rows>, detokenize_schema = schema_with<detokenize_rows>, embedding_body_schema = schema_with<embedding_rows>;
+
 bool asks(const std::string& query, std::string_view flag) { return ("&" + query + "&").find("&" + std::string(flag) + "&") != std::string::npos; }
 
 }  // namespace
 
 void LlamaNative::add_routes(Routes& routes) const {
-  const auto add = [&](const char* method, const char* path, std::function<void(Exchange&)> handler) { routes.push_back({method, path, std::move(handler)}); };
-  for (const char* path : {"/completion", "/completions"}) add("POST", path, [this](Exchange& exchange) { complete(exchange, false); });
-  add("POST", "/infill", [this](Exchange& exchange) { complete(exchange, true); });
-  add("POST", "/tokenize", [this](Exchange& exchange) { tokenize(exchange); });
-  add("POST", "/detokenize", [this](Exchange& exchange) { detokenize(exchange); });
-  add("POST", "/apply-template", [this](Exchange& exchange) { apply_template(exchange); });
-  for (const char* path : {"/embedding", "/embeddings"}) add("POST", path, [this](Exchange& exchange) { embedding(exchange); });
+  const auto add = [&](const char* method, const char* path, std::function<void(Exchange&)> handler, Json (*schema)() = nullptr) {
+    routes.push_back({method, path, std::move(handler), to_json, false, schema});
+  };
+  for (const char* path : {"/completion", "/completions"}) add("POST", path, [this](Exchange& exchange) { complete(exchange, false); }, llama_completion_schema);
+  add("POST", "/infill", [this](Exchange& exchange) { complete(exchange, true); }, llama_infill_schema);
+  add("POST", "/tokenize", [this](Exchange& exchange) { tokenize(exchange); }, tokenize_schema);
+  add("POST", "/detokenize", [this](Exchange& exchange) { detokenize(exchange); }, detokenize_schema);
+  add("POST", "/apply-template", [this](Exchange& exchange) { apply_template(exchange); }, chat_schema);
+  for (const char* path : {"/embedding", "/embeddings"}) add("POST", path, [this](Exchange& exchange) { embedding(exchange); }, embedding_body_schema);
   add("GET", "/props", [this](Exchange& exchange) { props(exchange); });
   add("POST", "/props", [](Exchange& exchange) { exchange.fail(to_api_error({Code::unsupported, "cannot change properties: they are fixed when the server starts"})); });
   add("GET", "/slots", [this](Exchange& exchange) { slots(exchange); });

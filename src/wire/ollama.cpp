@@ -12,8 +12,8 @@ bool goes_after(const OllamaRequest& request) { return request.keep_alive && req
 }  // namespace
 
 void Ollama::add_routes(Routes& routes) const {
-  routes.push_back({"POST", "/api/chat", [this](Exchange& exchange) { answer(exchange, OllamaAnswer::Kind::chat); }, ollama_error});
-  routes.push_back({"POST", "/api/generate", [this](Exchange& exchange) { answer(exchange, OllamaAnswer::Kind::generate); }, ollama_error});
+  routes.push_back({"POST", "/api/chat", [this](Exchange& exchange) { answer(exchange, OllamaAnswer::Kind::chat); }, ollama_error, false, ollama_chat_schema});
+  routes.push_back({"POST", "/api/generate", [this](Exchange& exchange) { answer(exchange, OllamaAnswer::Kind::generate); }, ollama_error, false, ollama_generate_schema});
   add_model_routes(routes);
 }
 

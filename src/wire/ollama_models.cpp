@@ -103,21 +103,27 @@ Status cut(Completer& completer, const ModelInfo& model, EmbedRequest& request) 
   return ok_status();
 }
 
+Json model_schema() { return object_schema(model_rows); }
+Json copy_schema() { return object_schema(copy_rows); }
+Json embed_schema() { return object_schema(embed_rows); }
+
 }  // namespace
 
 std::string ollama_name(const ModelInfo& model) { return model.name.find(':') == std::string::npos ? model.name + ":latest" : model.name; }
 
 void Ollama::add_model_routes(Routes& routes) const {
-  const auto add = [&](const char* method, const char* path, std::function<void(Exchange&)> handler) { routes.push_back({method, path, std::move(handler), ollama_error}); };
+  const auto add = [&](const char* method, const char* path, std::function<void(Exchange&)> handler, Json (*schema)() = nullptr) {
+    routes.push_back({method, path, std::move(handler), ollama_error, false, schema});
+  };
   add("GET", "/api/version", [](Exchange& exchange) { exchange.respond(200, {{"version", api_version}}); });
   add("GET", "/api/tags", [this](Exchange& exchange) { tags(exchange); });
-  add("POST", "/api/show", [this](Exchange& exchange) { show(exchange); });
+  add("POST", "/api/show", [this](Exchange& exchange) { show(exchange); }, model_schema);
   add("GET", "/api/ps", [this](Exchange& exchange) { running(exchange); });
-  add("POST", "/api/embed", [this](Exchange& exchange) { embed(exchange, false); });
-  add("POST", "/api/embeddings", [this](Exchange& exchange) { embed(exchange, true); });
-  add("POST", "/api/pull", [this](Exchange& exchange) { pull(exchange); });
-  add("DELETE", "/api/delete", [this](Exchange& exchange) { remove(exchange); });
-  add("POST", "/api/copy", [this](Exchange& exchange) { copy_model(exchange); });
+  add("POST", "/api/embed", [this](Exchange& exchange) { embed(exchange, false); }, embed_schema);
+  add("POST", "/api/embeddings", [this](Exchange& exchange) { embed(exchange, true); }, embed_schema);
+  add("POST", "/api/pull", [this](Exchange& exchange) { pull(exchange); }, model_schema);
+  add("DELETE", "/api/delete", [this](Exchange& exchange) { remove(exchange); }, model_schema);
+  add("POST", "/api/copy", [this](Exchange& exchange) { copy_model(exchange); }, copy_schema);
   for (const char* path : {"/api/create", "/api/push", "/api/blobs/{digest}"}) {
     add("POST", path, [](Exchange& exchange) { exchange.fail(to_api_error({Code::unsupported, "cannot make or publish models here: pull one, or give its file to calla"})); });
   }

@@ -68,11 +68,17 @@ Fault set_options(Out& out, In value) {
   return std::nullopt;
 }
 
+Json options_schema() {
+  Json schema = object_schema(option_rows);
+  add_schemas(sampling_rows(), schema["properties"]);
+  return schema;
+}
+
 constexpr Row<Out> common_rows[] = {
     {{"strict", Kind::boolean, 0, 0, "fields without effect are a 400"}, set_strict},
     {{"model", Kind::text}, set_model},
     {{"stream", Kind::boolean, 0, 0, "lines of JSON; the default"}, set_stream},
-    {{"options", Kind::object}, set_options},
+    {{"options", Kind::object, 0, 0, "how tokens are chosen", nullptr, options_schema}, set_options},
     {{"format", Kind::any, 0, 0, "json or a JSON Schema; enforced"}, set_format},
     {{"think", Kind::any, 0, 0, "true, false, low, medium or high"}, set_think},
     {{"keep_alive", Kind::any, 0, 0, "how long the model stays: 5m, seconds, -1 for ever, 0 not at all"}, set_keep_alive},
@@ -115,6 +121,13 @@ constexpr Row<Out> generate_only[] = {
     {{"images", Kind::array}, refuse_images},
     {{"context", Kind::array, 0, no_limit, "of an earlier answer"}, set_context},
 };
+
+template <class Own> Json body_schema(const Own& own) {
+  Json schema = object_schema(common_rows);
+  add_schemas(own, schema["properties"]);
+  add_schemas(serving_rows(), schema["properties"]);
+  return schema;
+}
 
 template <class Rows> Fault read_body(std::string_view body, const Rows& own, Out& out) {
   JsonDocument document;
@@ -207,3 +220,6 @@ Fault read_ollama_generate(std::string_view body, OllamaRequest& out) {
   add_turn(out);
   return settle_messages(out);
 }
+
+Json ollama_chat_schema() { return body_schema(chat_only); }
+Json ollama_generate_schema() { return body_schema(generate_only); }

@@ -20,6 +20,8 @@ struct OllamaRequest : ParsedRequest {
 
 Fault read_ollama_chat(std::string_view body, OllamaRequest& out);
 Fault read_ollama_generate(std::string_view body, OllamaRequest& out);
+Json ollama_chat_schema();  // of bodies, for /openapi.json
+Json ollama_generate_schema();
 
 // "5m", "1h30m", "-1s", 300, -1. Nothing when it is none.
 std::optional<std::chrono::seconds> read_keep_alive(JsonView value);

@@ -23,6 +23,7 @@ TEST_F(WireTest, EveryFieldRefusesEveryWrongType) {
   const std::pair<std::string, std::string> bodies[] = {{chat_path, R"("messages":[{"role":"user","content":"hi"}])"},
                                                         {text_path, R"("prompt":"hi")"},
                                                         {"/v1/responses", R"("input":"hi")"},
+                                                        {"/completion", R"("prompt":"hi")"},
                                                         {"/v1/embeddings", R"("input":"hi")"}};
   Client client(port());
   const Json paths = client.get("/openapi.json").json()["paths"];

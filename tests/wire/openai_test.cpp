@@ -191,6 +191,7 @@ TEST_F(OpenAiDialect, OpenApi) {
   EXPECT_EQ(schema["properties"]["top_p"]["type"], Json::parse(R"(["number","null"])"));
   EXPECT_EQ(schema["properties"]["top_p"]["maximum"], 1);
   EXPECT_EQ(schema["properties"]["stream_options"]["properties"]["include_usage"]["type"], Json::parse(R"(["boolean","null"])"));
+  for (const char* path : {"/v1/messages", "/api/chat", "/api/generate", "/api/embed", "/completion", "/tokenize"}) EXPECT_TRUE(document["paths"][path]["post"].contains("requestBody")) << path;
   EXPECT_EQ(document["paths"]["/v1/models/{id}"]["get"]["parameters"][0]["name"], "id");
 }
 
