@@ -10,6 +10,7 @@ using std::chrono::seconds;
 
 constexpr size_t max_pending_bytes = size_t{64} << 10;        // of an answer, before its worker waits
 constexpr size_t max_ahead_bytes = size_t{256} << 10;         // read behind a request that is being answered
+constexpr size_t max_drained_bytes = size_t{32} << 20;        // read and dropped behind the last answer
 constexpr size_t slowest_body_bytes_per_s = size_t{16} << 10;
 constexpr milliseconds short_linger{200}, long_linger{2000};  // for a peer to read the last answer; long: it still sends what nobody reads
 
@@ -264,8 +265,10 @@ void Connection::drain() {
     if (error || self->closed_) return self->close();
     struct Drain {
       std::shared_ptr<Connection> connection;
-      void operator()(const error_code& failed, size_t) const {
-        if (failed || connection->closed_) return connection->close();
+      size_t read_bytes = 0;
+      void operator()(const error_code& failed, size_t count) {
+        read_bytes += count;
+        if (failed || connection->closed_ || read_bytes > max_drained_bytes) return connection->close();
         connection->stream_->socket().async_read_some(asio::buffer(connection->chunk_), *this);
       }
     };

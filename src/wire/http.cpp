@@ -33,7 +33,7 @@ struct RequestParser::Parts {
   const ServerOptions& options;
   http::request_parser<http::string_body> parser;
   ApiError failure;
-  bool continued = false, counted = false;
+  bool continued = false, checked = false;
 };
 
 std::string_view HttpRequest::header(std::string_view lower_name) const {
@@ -50,23 +50,35 @@ RequestParser::RequestParser(const ServerOptions& options) : parts_(std::make_un
 RequestParser::~RequestParser() = default;
 
 RequestParser::State RequestParser::feed(std::string& bytes) {
-  auto& [options, parser, failure, continued, counted] = *parts_;
+  auto& [options, parser, failure, continued, checked] = *parts_;
   size_t used = 1;
   while (used > 0 && !bytes.empty()) {
     boost::system::error_code error;
     used = parser.put(boost::asio::buffer(bytes), error);
     bytes.erase(0, used);
     if (error && error != http::error::need_more) return parts_->fail(describe(error, options));
-    if (parser.is_header_done() && !std::exchange(counted, true)) {
-      const auto fields = std::distance(parser.get().begin(), parser.get().end());
-      if (fields > options.max_headers) return parts_->fail(too_large(431, "the request has more than " + std::to_string(options.max_headers) + " header fields", ""));
-    }
+    if (parser.is_header_done() && !std::exchange(checked, true) && !header_accepted()) return State::failed;
     if (parser.is_done()) return State::done;
   }
   if (parser.is_header_done() && bytes.size() > max_unparsed_bytes) {
     return parts_->fail({400, "cannot read the request body: a chunk head is too long", "invalid_request_error", "", "", Json()});
   }
   return State::more;
+}
+
+// What Beast lets through and we do not.
+bool RequestParser::header_accepted() {
+  const auto& message = parts_->parser.get();
+  const auto fields = std::distance(message.begin(), message.end()), limit = static_cast<std::ptrdiff_t>(parts_->options.max_headers);
+  const auto coding = message.find(http::field::transfer_encoding);
+  if (fields > limit) {
+    parts_->fail(too_large(431, "the request has more than " + std::to_string(limit) + " header fields", ""));
+  } else if (coding != message.end() && (message.count(http::field::transfer_encoding) > 1 || lower_case(view(coding->value())) != "chunked")) {
+    parts_->fail({501, "the request body has a transfer coding other than chunked", "invalid_request_error", "", "", Json()});
+  } else {
+    return true;
+  }
+  return false;
 }
 
 bool RequestParser::in_body() const { return parts_->parser.is_header_done(); }

@@ -35,6 +35,7 @@ class RequestParser {
 
  private:
   struct Parts;
+  bool header_accepted();
   std::unique_ptr<Parts> parts_;
 };
 

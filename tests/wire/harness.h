@@ -60,8 +60,9 @@ struct Prefill {
       entered.set_value();
       const auto end = std::chrono::steady_clock::now() + limit;
       while (!stop.stop_requested() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(5ms);
-      cancelled = stop.stop_requested();
-      return finished(cancelled ? Finish::Reason::cancelled : Finish::Reason::stop);
+      const bool stopped = stop.stop_requested();
+      cancelled = stopped;  // whoever waits for it may let go of this object
+      return finished(stopped ? Finish::Reason::cancelled : Finish::Reason::stop);
     };
   }
 };
@@ -117,11 +118,18 @@ class Client {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   }
+  struct Connected { int fd; };
+  explicit Client(Connected connected) : fd_(connected.fd) {}
   Client(const Client&) = delete;
   ~Client() { leave(); }
   void leave() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
+  }
+  void reset() {  // leaves with RST instead of FIN
+    const linger at_once{1, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    leave();
   }
   void half_close() { shutdown(fd_, SHUT_WR); }
   int fd() const { return fd_; }
@@ -229,6 +237,7 @@ class WireTest : public testing::Test {
   }
   int port() { return server_ ? server_->port : server().port; }
   Reply post(const std::string& path, const std::string& body, const std::string& headers = "") { return Client(port()).post(path, body, headers); }
+  int post_ok() { return post(chat_path, chat_body()).status; }  // the server still answers
   FakeCompleter completer;
   std::unique_ptr<TestServer> server_;
 };
