@@ -264,7 +264,7 @@ TEST_F(WireTest, ASlowReaderPausesOnlyItself) {
   slow.start_post(chat_path, chat_body(R"("stream":true,"seed":1)"));
   EXPECT_TRUE(slow.read_until("xxx"));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(post(chat_path, chat_body()).status, 200);
-  EXPECT_TRUE(eventually([&] { return gave_up.load(); }));  // and not for ever
+  EXPECT_TRUE(eventually([&] { return gave_up.load(); }, 60s));  // and not for ever
 }
 
 TEST_F(WireTest, ManyAtOnce) {
