@@ -331,7 +331,7 @@ class Tools(unittest.TestCase):
         base = p.stdout.readline().decode().removeprefix("listening on ").strip()
         self.chat(base, "")
         self.end(p)
-        self.assertRegex(p.stderr.read().decode(), r"memory for .*: weights .* B, state up to .* B \(4 sequences at once, context 2048 tokens\), scratch .* B: .* B of .* B that are available")
+        self.assertRegex(p.stderr.read().decode(), r"memory for .*: weights .*B, state up to .*B \(4 sequences at once, context 2048 tokens\), scratch .*B: .*B of .*B that are available")
 
     def test_selftest(self):
         for model in [ANY] + [p for p in ORACLE_GGUF if "qwen3_5_moe-Q4_0" in p]:

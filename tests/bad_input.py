@@ -752,7 +752,7 @@ class CommandLine(FolderCase):
         self.refused(("eval", LLAMA, "--ids", "1,2", "--ctx-size", "99999999999"), status=2)
         self.harmless(("eval", LLAMA, "--ids", ",".join(["5"] * 2000)))
         self.harmless(("eval", LLAMA, "--ids", "1", "--n-predict", "2147483647", "--ctx-size", "16"))
-        self.refused(("eval", LLAMA, "--ids", "1", "--n-predict", "-1"), "--n-predict", "-1", status=2)
+        self.refused(("eval", LLAMA, "--ids", "1", "--n-predict", "-2"), "--n-predict", "-2", status=2)
 
     def test_prompt_beyond_the_context(self):
         self.refused(("run", self.folder(), "the " * 500, "-n", "1"), "128")
@@ -835,7 +835,7 @@ class Http(Case):
     def test_bad_requests(self):
         said = [{"role": "user", "content": "hi"}]
         for body in ("", "{", "[]", "3", b"\xff", "[" * 100000, {}, {"messages": 3}, {"messages": []}, {"messages": [3]}, {"messages": [{}]}, {"messages": said, "temperature": "hot"}, {"messages": said, "temperature": -1}, {"messages": said, "temperature": 1e300},
-                     {"messages": said, "top_p": 7}, {"messages": said, "max_tokens": -1}, {"messages": said, "max_tokens": 1.5}, {"messages": said, "n": 10**9}, {"messages": said, "stop": [1]}, {"messages": said, "stop": ["x"] * 10000}, {"messages": said, "stream": "yes"},
+                     {"messages": said, "top_p": 7}, {"messages": said, "max_tokens": -2}, {"messages": said, "max_tokens": 1.5}, {"messages": said, "n": 10**9}, {"messages": said, "stop": [1]}, {"messages": said, "stop": ["x"] * 10000}, {"messages": said, "stream": "yes"},
                      {"messages": [{"role": "user", "content": "word " * 20000}]}, {"messages": said, "tools": 3}, {"messages": said, "top_logprobs": 10**6}, {"messages": [{"role": "wizard", "content": 3}]}):
             answer = self.post(body)
             self.assertRegex(answer[:13], rb"^HTTP/1.1 4", (str(body)[:200], answer[:300]))

@@ -117,5 +117,4 @@ TEST_F(ConfigurationTest, ErrorsNameTheLineAndTheKey) {
   EXPECT_EQ(refusal("[audit]\n"), "1: audit: not in this build");
   EXPECT_TRUE(refusal("[server]\nport = \n").starts_with("2: ")) << refusal("[server]\nport = \n");
   EXPECT_TRUE(refusal("[server]\nport = 1\nport = 2\n").starts_with("3: "));
-  EXPECT_FALSE(read("", {"--config", "/nowhere.toml"}));
 }
