@@ -278,7 +278,7 @@ void Compiler::number_rules(std::vector<int32_t>& order) {
     if (full()) return;
   }
   order.assign(all.begin(), all.end());  // components are numbered callees first, and untying leaves no edge inside one
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return component[static_cast<size_t>(a)] > component[static_cast<size_t>(b)]; });
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return std::pair(component[static_cast<size_t>(b)], a) < std::pair(component[static_cast<size_t>(a)], b); });
 }
 
 int32_t Compiler::state_of(StepId step, bool may_be_final) {

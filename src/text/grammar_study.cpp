@@ -120,7 +120,7 @@ Result<NodeFacts> study_nodes(const Parts& parts, Node root) {
     if (facts.productive[static_cast<size_t>(node)])
       for (const Node c : successors(parts, node)) s.users[static_cast<size_t>(c)]++;
   // What is referred to comes first; within a component that recurses, nodes were made after their children.
-  std::stable_sort(order.begin(), order.end(), [&](Node a, Node b) { return facts.component[static_cast<size_t>(a)] < facts.component[static_cast<size_t>(b)]; });
+  std::sort(order.begin(), order.end(), [&](Node a, Node b) { return std::pair(facts.component[static_cast<size_t>(a)], a) < std::pair(facts.component[static_cast<size_t>(b)], b); });
   for (const Node node : order) s.measure(node);
   return std::move(facts);
 }
