@@ -135,12 +135,16 @@ struct ModelInfo {
 struct EmbedRequest { std::string model; std::vector<std::vector<TokenId>> ids; std::vector<std::string> texts; enum class Pooling : uint8_t { mean, last } pooling = Pooling::mean; };
 struct Embeddings { std::vector<std::vector<float>> vectors; int prompt_tokens = 0; };  // of length 1
 
+// How one earlier prompt met the cache: figures only.
+struct CachedPrompt { int prompt_tokens = 0, cached_tokens = 0, disk_tokens = 0, diverged_at = 0; };
+
 // Counters of one model, for /metrics, /slots and /v1/cache.
 struct ModelStats {
   std::string model;
   int running = 0, waiting = 0, max_sequences = 0;
   uint64_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, steps = 0, preemptions = 0;
   size_t weight_bytes = 0, state_bytes = 0, cache_bytes = 0, cache_disk_bytes = 0, snapshots = 0, pages_total = 0, pages_free = 0;
+  std::vector<CachedPrompt> recent_prompts{};  // the last ones, oldest first
 };
 
 class Completer {  // whatever can answer: the local engine, a cloud upstream, or the privacy gateway in front of both

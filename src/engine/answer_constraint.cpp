@@ -73,10 +73,17 @@ Result<ToolUse> read_tool_use(const CompleterParts& parts, const ToolSyntax* syn
 
 // ---- grammars -----------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<const TokenTrie> Grammars::tokens() {
+std::shared_ptr<const TokenTrie> Grammars::tokens(const ToolSyntax* calls) {
+  const auto spelt = calls ? calls->control_texts() : std::vector<std::string_view>();
+  const auto is_control = [&](std::string_view text) {
+    const auto id = tokenizer_->find(text);
+    return id && tokenizer_->bytes(*id, true).empty();
+  };
+  const bool plain = std::ranges::none_of(spelt, is_control);
   const std::lock_guard lock(mutex_);
-  if (!tokens_) tokens_ = TokenTrie::make(*tokenizer_, ends_);
-  return tokens_;
+  auto& tokens = plain ? plain_tokens_ : call_tokens_;
+  if (!tokens) tokens = TokenTrie::make(*tokenizer_, ends_, spelt);
+  return tokens;
 }
 
 Result<std::shared_ptr<const Grammar>> Grammars::of(const ChatRequest& request, const ToolUse& tools, bool newlines) {
@@ -133,7 +140,6 @@ AnswerConstraint::AnswerConstraint(Plan plan) : plan_(std::move(plan)) {
     bound_ = plan_.trigger.empty();
   }
   if (phase_ == Phase::thinking && plan_.budget == 0) cut_by_budget_ = true, close_thinking();
-  if (phase_ == Phase::answer && bound_ && plan_.first) queue_.push_back(*plan_.first);
 }
 
 std::span<const uint64_t> AnswerConstraint::mask() {
@@ -181,7 +187,6 @@ void AnswerConstraint::think(std::string_view bytes, TokenId id) {
     const std::string rest = seen_.substr(end + close_tag.size());
     phase_ = Phase::answer;
     seen_.clear();
-    if (bound_ && plan_.first) queue_.push_back(*plan_.first);
     if (!rest.empty()) answer(rest, std::nullopt);
     return;
   }
@@ -216,9 +221,8 @@ void AnswerConstraint::watch_for_trigger(std::string_view bytes) {
 // What the mask allowed is accepted. Forced tokens, and text that came with the trigger's or the think tag's token, may not fit: an answer
 // that was to be bound from its first byte then fails; a tool call is left to the parser, which sees what it is.
 void AnswerConstraint::feed(std::string_view bytes, std::optional<TokenId> id) {
-  if (id && plan_.first == id) bytes = plan_.first_text;
   const bool is_stop = id && std::ranges::find(plan_.stop_ids, *id) != plan_.stop_ids.end();
-  if (is_stop || (id && plan_.first != id && matcher_->accept(*id)) || matcher_->accept_bytes(bytes)) return;
+  if (is_stop || (id && matcher_->accept(*id)) || matcher_->accept_bytes(bytes)) return;
   failed_ = plan_.trigger.empty();
   matcher_.reset();
   bound_ = false;

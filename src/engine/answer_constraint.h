@@ -22,14 +22,15 @@ class Grammars {
   Grammars(std::shared_ptr<const Tokenizer> tokenizer, std::vector<TokenId> ends) : tokenizer_(std::move(tokenizer)), ends_(std::move(ends)) {}
   // What follows the thinking; null when nothing is constrained. `newlines`: a think block comes before it.
   Result<std::shared_ptr<const Grammar>> of(const ChatRequest& request, const ToolUse& tools, bool newlines);
-  std::shared_ptr<const TokenTrie> tokens();
+  // `calls`: control tokens of that syntax's markup may be written; null: none may.
+  std::shared_ptr<const TokenTrie> tokens(const ToolSyntax* calls);
 
  private:
   static constexpr size_t most_kept = 64;
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const std::vector<TokenId> ends_;
   std::mutex mutex_;
-  std::shared_ptr<const TokenTrie> tokens_;
+  std::shared_ptr<const TokenTrie> plain_tokens_, call_tokens_;
   std::map<std::string, std::pair<uint64_t, std::shared_ptr<const Grammar>>> kept_;  // with the time of last use
   uint64_t clock_ = 0;
 };
@@ -51,8 +52,6 @@ class AnswerConstraint final : public TokenConstraint {
     std::shared_ptr<const Grammar> grammar;      // null: only the thinking is watched
     std::shared_ptr<const TokenTrie> tokens;
     std::string trigger;                         // the grammar holds from this text on; "": from the first byte
-    std::optional<TokenId> first;                // a control token that opens the grammar's text
-    std::string first_text;
     std::vector<TokenId> stop_ids;
     std::optional<int> budget;                   // of thinking, in tokens
     bool inside_think = false, may_open_think = false;

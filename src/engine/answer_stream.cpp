@@ -33,11 +33,13 @@ AnswerStream::AnswerStream(std::shared_ptr<const Tokenizer> tokenizer, const Cha
       stop_ids_(stop_ids),
       out_(out),
       splits_(prompt.may_think),
-      top_logprobs_(request.top_logprobs) {}
+      top_logprobs_(request.top_logprobs),
+      forced_calls_(tools.forced) {}
 
 bool AnswerStream::push(const TokenEvent& event) {
   if (std::ranges::find(stop_ids_, event.id) != stop_ids_.end()) return true;  // it ends the answer and is no part of it
   ids_.push_back(event.id);
+  n_tokens_ = event.index + 1;
   if (top_logprobs_ >= 0) logprobs_.push_back(token_logprob(*tokenizer_, event.id, event.logits, top_logprobs_));
   piece_.clear();
   detokenizer_.push(event.id, piece_);
@@ -90,14 +92,18 @@ bool AnswerStream::take_event(const ToolEvent& event) {
     case ToolEvent::Kind::begin: return emit({.kind = Delta::Kind::tool_call, .text = "", .tool_index = event.index, .tool_id = call_id(), .tool_name = event.name});
     case ToolEvent::Kind::arguments: return emit({.kind = Delta::Kind::tool_call, .text = event.text, .tool_index = event.index});
     case ToolEvent::Kind::end: return ++n_calls_, true;
-    case ToolEvent::Kind::cut:
-      cut_ = true;
-      warnings_.push_back("a tool call was cut: its arguments are not complete");
-      return true;
+    case ToolEvent::Kind::cut: return note_cut();
     case ToolEvent::Kind::malformed:
+      if (forced_calls_) return note_cut();  // there is no prose: this is the beginning of one more call
       warnings_.push_back("a malformed tool call is given as text");
       return say(event.text);
   }
+  return true;
+}
+
+bool AnswerStream::note_cut() {
+  cut_ = true;
+  warnings_.push_back("a tool call was cut: it is not complete");
   return true;
 }
 
@@ -112,6 +118,7 @@ bool AnswerStream::say(std::string_view prose) {
 
 bool AnswerStream::emit(Delta delta) {
   delta.logprobs = std::exchange(logprobs_, {});
+  delta.answer_tokens = n_tokens_;
   gone_ = !out_(delta);
   return !gone_;
 }

@@ -19,6 +19,7 @@ class AnswerStream {
   bool take_content(std::string_view content);   // what is said: prose and calls
   bool take_event(const ToolEvent& event);
   bool say(std::string_view prose);
+  bool note_cut();
   bool emit(Delta delta);
   const std::shared_ptr<const Tokenizer> tokenizer_;
   Detokenizer detokenizer_;
@@ -30,8 +31,9 @@ class AnswerStream {
   const Sink& out_;
   const bool splits_;
   const int top_logprobs_;
+  const bool forced_calls_;
   bool gone_ = false, stopped_ = false, cut_ = false;
-  int n_calls_ = 0, reasoning_tokens_ = 0;
+  int n_calls_ = 0, n_tokens_ = 0, reasoning_tokens_ = 0;
   std::vector<TokenId> ids_;
   std::vector<TokenLogprob> logprobs_;           // of tokens whose text has not gone out yet
   std::vector<ToolEvent> events_;

@@ -29,7 +29,7 @@ std::string source_of(const ChatRequest& request, const RenderedPrompt& prompt, 
 }
 }  // namespace
 
-CacheReport explain_cache(const Tokenizer& tokenizer, const ChatRequest& request, const RenderedPrompt& prompt, const Divergence& d, double prefill_s) {
+CacheReport explain_cache(const Tokenizer& tokenizer, const ChatRequest& request, const RenderedPrompt& prompt, const Divergence& d) {
   CacheReport report;
   report.prompt_tokens = d.prompt_tokens;
   report.cached_tokens = d.cached_tokens;
@@ -37,6 +37,6 @@ CacheReport explain_cache(const Tokenizer& tokenizer, const ChatRequest& request
   report.was = tokenizer.decode(d.was, false);
   report.now = tokenizer.decode(d.now, false);
   report.source = d.at >= d.prompt_tokens ? "nothing" : source_of(request, prompt, byte_of(tokenizer, prompt, d.at));
-  report.recomputed_s = prefill_s;
+  report.recomputed_s = d.recomputed_s;
   return report;
 }

@@ -3,4 +3,4 @@
 #include "engine/engine.h"
 #include "engine/prompt.h"
 
-CacheReport explain_cache(const Tokenizer& tokenizer, const ChatRequest& request, const RenderedPrompt& prompt, const Divergence& divergence, double prefill_s);
+CacheReport explain_cache(const Tokenizer& tokenizer, const ChatRequest& request, const RenderedPrompt& prompt, const Divergence& divergence);

@@ -67,7 +67,7 @@ Result<Finish> LocalCompleter::complete(const ChatRequest& request, const Sink& 
   answer.settle(finish);
   if (constraint && constraint->cut_by_budget()) finish.warnings.push_back("thinking was ended: its budget was used up");
   if (constraint && constraint->cut_by_loop()) finish.warnings.push_back("thinking was ended: it repeated itself");
-  if (divergence) finish.cache = explain_cache(*parts_.tokenizer, request, prompt, *divergence, finish.prefill_s);
+  if (divergence) finish.cache = explain_cache(*parts_.tokenizer, request, prompt, *divergence);
   // Sampled tokens stay the truth of this turn when it comes back as history.
   if (!prompt.text.empty() && prompt.may_think && request.use_cache && finish.reason != Finish::Reason::cancelled) {
     std::vector<TokenId> ids = prompt.ids;
@@ -147,13 +147,8 @@ Result<std::unique_ptr<AnswerConstraint>> LocalCompleter::make_constraint(const 
   if (grammar) {
     const bool calls = tools.syntax && request.constraint.kind == Constraint::Kind::none;  // alone
     if (calls && !tools.forced) plan.trigger = tools.syntax->trigger();
-    if (calls && tools.forced) {
-      plan.first = parts_.tokenizer->find(tools.syntax->trigger());
-      if (plan.first && !parts_.tokenizer->is_special(*plan.first)) plan.first.reset();  // its text is in the masks like any other
-      if (plan.first) plan.first_text = tools.syntax->trigger();
-    }
     plan.grammar = std::move(grammar);
-    plan.tokens = grammars_.tokens();
+    plan.tokens = grammars_.tokens(tools.syntax);
   }
   return std::make_unique<AnswerConstraint>(std::move(plan));
 }
@@ -183,8 +178,11 @@ std::vector<ModelStats> LocalCompleter::stats() const {
   s.preemptions = e.preemptions;
   s.weight_bytes = parts_.info.bytes;
   s.snapshots = e.snapshots;
+  s.max_sequences = e.max_sequences;
+  s.state_bytes = e.state_bytes;
   s.cache_bytes = e.cache_bytes;
   s.cache_disk_bytes = e.cache_disk_bytes;
+  for (const Divergence& d : engine_.recent_prompts()) s.recent_prompts.push_back({d.prompt_tokens, d.cached_tokens, d.disk_tokens, d.at});
   s.pages_total = e.pages_total;
   s.pages_free = e.pages_free;
   return {s};

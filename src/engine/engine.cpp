@@ -26,6 +26,9 @@ class LocalEngine final : public Engine {
         scheduler_(*device_, options, plan.state, plan.recurrent, {device_->page_bytes(model_->states(), options.page_tokens), device_->slot_bytes(model_->states())}, disk_.get()),
         sampler_(model_->config().vocab_size) {
     if (disk_) disk_->set_wake([this] { mailbox_.nudge(); });
+    counted_.max_sequences = options.max_sequences;
+    counted_.state_bytes = static_cast<size_t>(plan.state.n_pages) * device_->page_bytes(model_->states(), options.page_tokens) +
+                           static_cast<size_t>(plan.state.n_slots) * device_->slot_bytes(model_->states());
     note_stats();
     thread_ = std::thread([this] { run(); });
   }

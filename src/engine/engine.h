@@ -80,7 +80,8 @@ struct Generation {
 };
 
 struct EngineStats {
-  int running = 0, waiting = 0;
+  int running = 0, waiting = 0, max_sequences = 0;
+  size_t state_bytes = 0;  // of all pages and slots
   size_t pages_total = 0, pages_free = 0, snapshots = 0;  // pages_free: held by no sequence; what lies cached in them can be evicted
   uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, preemptions = 0;
   size_t cache_bytes = 0, cache_disk_bytes = 0;    // what the prefix cache keeps in memory (pages and snapshots) and on disk

@@ -109,6 +109,22 @@ void add_system_border(const CompleterParts& parts, const TemplateInput& input, 
   if (border > 0) prompt.branch_points.push_back(border);
 }
 
+// Where the last message begins: another one may take its place.
+void add_last_message_border(const CompleterParts& parts, const TemplateInput& input, RenderedPrompt& prompt) {
+  const auto document = JsonDocument::parse("messages", input.messages_json);
+  simdjson::dom::array messages;
+  if (!document || document->root().get(messages) != simdjson::SUCCESS || messages.size() < 3) return;
+  TemplateInput shorter = input;
+  shorter.add_generation_prompt = false;
+  shorter.messages_json = "[";
+  for (size_t i = 0; i + 1 < messages.size(); ++i) shorter.messages_json.append(i > 0 ? "," : "").append(simdjson::minify(JsonView(messages.at(i))));
+  shorter.messages_json += "]";
+  const auto text = parts.chat_template->render(shorter);
+  if (!text || !prompt.text.starts_with(*text)) return;
+  const int border = border_before(*parts.tokenizer, prompt, text->size() + 1);
+  if (border > 0) prompt.branch_points.push_back(border);
+}
+
 Result<RenderedPrompt> fill_in(const CompleterParts& parts, const ChatRequest& request) {
   const Tokenizer& tokenizer = *parts.tokenizer;
   const auto marks = find_fill_in(tokenizer);
@@ -161,6 +177,7 @@ Result<RenderedPrompt> make_prompt(const CompleterParts& parts, const ChatReques
   prompt.ids = encode(tokenizer, prompt.text, space, turns);
   prompt.inside_think = ends_inside_think(prompt.text);
   add_system_border(parts, input, prompt);
+  add_last_message_border(parts, input, prompt);
   // What add_generation_prompt appends (an open <think>, say) is often missing from the same turn when it comes back as history.
   input.add_generation_prompt = false;
   std::string_view tail = prompt.text;

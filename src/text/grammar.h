@@ -62,8 +62,9 @@ class GrammarBuilder {
 // Everything a constraint needs to know about a vocabulary: its tokens as a trie of bytes. Built once per tokenizer, shared.
 class TokenTrie {
  public:
-  // Tokens whose bytes are empty (control tokens) are never allowed, except `ends`, which are allowed exactly where the text may end.
-  static std::shared_ptr<const TokenTrie> make(const Tokenizer& tokenizer, std::span<const TokenId> ends);
+  // Tokens whose bytes are empty (control tokens) are never allowed, except `ends`, which are allowed exactly where the text may end, and
+  // those of the texts `spelt`, which stand for these texts.
+  static std::shared_ptr<const TokenTrie> make(const Tokenizer& tokenizer, std::span<const TokenId> ends, std::span<const std::string_view> spelt = {});
   virtual ~TokenTrie() = default;
 };
 

@@ -96,8 +96,10 @@ void TokenTrieImpl::sum_up() {
   }
 }
 
-std::shared_ptr<const TokenTrie> TokenTrie::make(const Tokenizer& tokenizer, std::span<const TokenId> ends) {
+std::shared_ptr<const TokenTrie> TokenTrie::make(const Tokenizer& tokenizer, std::span<const TokenId> ends, std::span<const std::string_view> spelt) {
   std::vector<std::string_view> tokens(static_cast<size_t>(std::max(tokenizer.size(), 0)));
   for (size_t i = 0; i < tokens.size(); i++) tokens[i] = tokenizer.bytes(static_cast<TokenId>(i));
+  for (const std::string_view text : spelt)
+    if (const auto id = tokenizer.find(text); id && tokens[static_cast<size_t>(*id)].empty()) tokens[static_cast<size_t>(*id)] = tokenizer.bytes(*id, false);
   return std::make_shared<TokenTrieImpl>(tokens, ends);
 }

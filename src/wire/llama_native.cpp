@@ -185,6 +185,10 @@ void LlamaNative::cache(Exchange& exchange) const {
   for (const ModelStats& one : backend_.completer().stats()) {
     models.push_back({{"model", one.model}, {"prefilled_tokens", one.prefill_tokens}, {"cached_tokens", one.cached_tokens}, {"bytes", one.cache_bytes}, {"disk_bytes", one.cache_disk_bytes},
                       {"snapshots", one.snapshots}, {"pages_total", one.pages_total}, {"pages_free", one.pages_free}});
+    Json prompts = Json::array();
+    for (const CachedPrompt& prompt : one.recent_prompts)
+      prompts.push_back({{"prompt_tokens", prompt.prompt_tokens}, {"cached_tokens", prompt.cached_tokens}, {"disk_tokens", prompt.disk_tokens}, {"diverged_at", prompt.diverged_at}});
+    models.back()["recent_prompts"] = std::move(prompts);
   }
   exchange.respond(200, {{"models", std::move(models)}});
 }
