@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include "app/options.h"
 #include "core/mapped_file.h"
 
@@ -16,7 +17,7 @@ struct Entry { std::string key; const toml::node* node; };
 std::vector<Entry> entries_of(const toml::table& table) {
   std::vector<Entry> entries;
   for (const auto& [key, node] : table) entries.push_back({std::string(std::string_view(key)), &node});
-  std::ranges::stable_sort(entries, {}, [](const Entry& e) { return std::pair(e.node->source().begin.line, e.node->source().begin.column); });
+  std::ranges::sort(entries, {}, [](const Entry& e) { return std::tuple(e.node->source().begin.line, e.node->source().begin.column, std::string_view(e.key)); });
   return entries;
 }
 

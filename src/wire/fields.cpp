@@ -130,7 +130,8 @@ Fault settle_tools(ParsedRequest& out) {
   if (out.allowed_tools) {
     Json kept = Json::array();
     for (const Json& tool : tools) {
-      if (std::find(out.allowed_tools->begin(), out.allowed_tools->end(), tool["function"]["name"]) != out.allowed_tools->end()) kept.push_back(tool);
+      const auto is_this = [&](const std::string& name) { return tool["function"]["name"] == name; };
+      if (std::any_of(out.allowed_tools->begin(), out.allowed_tools->end(), is_this)) kept.push_back(tool);
     }
     tools = std::move(kept);
     out.chat.tools_json = tools.empty() ? "" : text_of(tools);

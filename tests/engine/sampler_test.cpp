@@ -46,7 +46,7 @@ std::vector<double> twin(std::span<const float> logits, const Sampling& s, std::
     for (size_t i : order) z += std::exp(x[i]);
     for (size_t i : order) entropy -= std::exp(x[i]) == 0 ? 0 : std::exp(x[i]) / z * (x[i] - std::log(z));
     std::vector<size_t> by_typicality = order;
-    std::ranges::stable_sort(by_typicality, {}, [&](size_t i) { return std::fabs(std::log(z) - x[i] - entropy); });
+    std::ranges::sort(by_typicality, {}, [&](size_t i) { return std::pair(std::fabs(std::log(z) - x[i] - entropy), i); });
     std::set<size_t> kept_ids;
     for (size_t i : by_typicality) {
       if (!kept_ids.empty() && kept_typical >= s.typical_p) break;
