@@ -36,7 +36,7 @@ TEST_F(LlamaApi, StreamEqualsWhole) {
   EXPECT_EQ(all[0], Json::parse(R"({"index":0,"content":"Hello","tokens":[],"stop":false})"));
   std::string content;
   for (const Json& event : all) content += event["content"].get<std::string>();
-  EXPECT_EQ(content, whole["content"]);
+  EXPECT_EQ(content, whole["content"].get<std::string>());
   for (const char* name : {"stop", "stop_type", "tokens_predicted", "tokens_evaluated", "timings", "prompt", "has_new_line"}) EXPECT_EQ(all.back()[name], whole[name]) << name;
 }
 
