@@ -201,6 +201,7 @@ TEST_F(OllamaApi, EmptyRequestsLoadAndUnload) {
   completer.starter.loaded = false;
   post(generate, R"({"model":"starter"})");
   post(generate, generate_with(R"("keep_alive":0)"));
+  server_->stop();  // the model goes behind the answer
   EXPECT_EQ(completer.notes, (std::vector<std::string>{"load starter 5400", "unload starter", "load starter", "load starter", "unload starter"}));
   EXPECT_EQ(completer.calls, 1);
 }
