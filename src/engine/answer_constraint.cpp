@@ -2,9 +2,10 @@
 #include "engine/answer_constraint.h"
 #include <algorithm>
 #include "core/json.h"
+#include "engine/reasoning.h"
 
 namespace {
-constexpr std::string_view open_tag = "<think>", close_tag = "</think>", blank = " \t\r\n";
+constexpr std::string_view blank = " \t\r\n";
 using Node = GrammarBuilder::Node;
 
 Result<Node> choice_of(GrammarBuilder& builder, std::string_view list_json) {
@@ -155,7 +156,7 @@ std::span<const uint64_t> AnswerConstraint::mask() {
   std::ranges::fill(own_mask_, 0);
   std::copy_n(mask.begin(), std::min(mask.size(), own_mask_.size()), own_mask_.begin());
   // A block that was begun goes on; before, it may begin.
-  if (const auto open = plan_.tokenizer->find(open_tag)) set(own_mask_, *open, true);
+  if (const auto open = plan_.tokenizer->find(think_open)) set(own_mask_, *open, true);
   return own_mask_;
 }
 
@@ -171,10 +172,10 @@ void AnswerConstraint::accept(TokenId id) {
   }
   seen_ += bytes;
   const std::string_view said = std::string_view(seen_).substr(std::min(seen_.size(), seen_.find_first_not_of(blank)));
-  if (said.starts_with(open_tag)) {
+  if (said.starts_with(think_open)) {
     phase_ = Phase::thinking;
     seen_.clear();
-  } else if (bound_ || !open_tag.starts_with(said)) {  // the grammar's mask left only a whole tag or the answer's own text
+  } else if (bound_ || !think_open.starts_with(said)) {  // the grammar's mask left only a whole tag or the answer's own text
     phase_ = Phase::answer;
     answer(std::exchange(seen_, {}), std::nullopt);
   }
@@ -183,14 +184,14 @@ void AnswerConstraint::accept(TokenId id) {
 void AnswerConstraint::think(std::string_view bytes, TokenId id) {
   ++thought_;
   seen_ += bytes;
-  if (const size_t end = seen_.find(close_tag); end != std::string::npos) {
-    const std::string rest = seen_.substr(end + close_tag.size());
+  if (const size_t end = seen_.find(think_close); end != std::string::npos) {
+    const std::string rest = seen_.substr(end + think_close.size());
     phase_ = Phase::answer;
     seen_.clear();
     if (!rest.empty()) answer(rest, std::nullopt);
     return;
   }
-  if (seen_.size() > close_tag.size()) seen_.erase(0, seen_.size() - close_tag.size());
+  if (seen_.size() > think_close.size()) seen_.erase(0, seen_.size() - think_close.size());
   if (!queue_.empty()) return;
   if (plan_.budget && thought_ >= *plan_.budget) cut_by_budget_ = true;
   else if (loops_.push(id)) cut_by_loop_ = true;

@@ -1,6 +1,6 @@
 // cache_report: from a token's position to the message it lies in.
 #include "engine/cache_report.h"
-#include "core/json.h"
+#include "engine/messages.h"
 
 namespace {
 size_t byte_of(const Tokenizer& tokenizer, const RenderedPrompt& prompt, int token) {
@@ -12,11 +12,10 @@ size_t byte_of(const Tokenizer& tokenizer, const RenderedPrompt& prompt, int tok
 // The message whose text holds byte `at` of the rendered prompt, or that follows it: contents are looked for one after another.
 std::string source_of(const ChatRequest& request, const RenderedPrompt& prompt, size_t at) {
   if (request.messages_json.empty()) return "prompt";
-  const auto document = JsonDocument::parse("messages", request.messages_json);
-  simdjson::dom::array messages;
-  if (!document || document->root().get(messages) != simdjson::SUCCESS) return "prompt";
+  const auto messages = RequestMessages::read(request.messages_json);
+  if (!messages) return "prompt";
   size_t from = 0, index = 0;
-  for (const JsonView message : messages) {
+  for (const JsonView message : messages->list) {
     const auto content = find_string(message, "content");
     const size_t begin = content && !content->empty() ? prompt.text.find(*content, from) : std::string::npos;
     if (begin != std::string::npos) {

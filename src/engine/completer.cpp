@@ -23,10 +23,12 @@ class LocalCompleter final : public Completer {
         parts_(std::move(parts)),
         own_syntax_(parts_.chat_template ? find_tool_syntax(*parts_.chat_template, parts_.chat_template->source()) : nullptr),
         syntax_(own_syntax_ ? own_syntax_ : parts_.chat_template ? plain_syntax() : nullptr),
+        prompts_{parts_, own_syntax_ == nullptr, engine.uses_snapshot_hints()},
+        info_(describe()),
         grammars_(parts_.tokenizer, parts_.defaults.stop_ids) {}
 
   Result<Finish> complete(const ChatRequest& request, const Sink& out, std::stop_token stop) override;
-  std::vector<ModelInfo> models() const override;
+  std::vector<ModelInfo> models() const override { return {info_}; }
   std::vector<ModelStats> stats() const override;
   Result<std::string> render(const ChatRequest& request) override;
   Result<std::vector<TokenId>> tokenize(const std::string& model, std::string_view text, bool special, bool add_bos) override;
@@ -34,6 +36,7 @@ class LocalCompleter final : public Completer {
   Result<Embeddings> embed(const EmbedRequest& request, std::stop_token stop) override;
 
  private:
+  ModelInfo describe() const;
   Result<Generation> make_generation(const ChatRequest& request, const RenderedPrompt& prompt) const;
   Sampling sampling(const ChatRequest& request) const;
   Result<std::unique_ptr<AnswerConstraint>> make_constraint(const ChatRequest& request, const RenderedPrompt& prompt, const ToolUse& tools);
@@ -43,6 +46,8 @@ class LocalCompleter final : public Completer {
   const CompleterParts parts_;
   const ToolSyntax* const own_syntax_;  // of the template; null when it knows no tools
   const ToolSyntax* const syntax_;
+  const PromptMaker prompts_;
+  const ModelInfo info_;
   Grammars grammars_;
   Turns turns_;
 };
@@ -50,7 +55,7 @@ class LocalCompleter final : public Completer {
 Result<Finish> LocalCompleter::complete(const ChatRequest& request, const Sink& out, std::stop_token stop) {
   const uint64_t space = space_id(request.tenant, request.cache_salt);
   TRY(const ToolUse tools, read_tool_use(parts_, syntax_, request));
-  TRY(const RenderedPrompt prompt, make_prompt(parts_, request, !own_syntax_, space, turns_));
+  TRY(const RenderedPrompt prompt, prompts_.make(request, space, turns_));
   if (stop.stop_requested()) return Finish{.reason = Finish::Reason::cancelled, .prompt_tokens = static_cast<int>(prompt.ids.size())};
   TRY(Generation generation, make_generation(request, prompt));
   TRY(const auto constraint, make_constraint(request, prompt, tools));
@@ -153,7 +158,7 @@ Result<std::unique_ptr<AnswerConstraint>> LocalCompleter::make_constraint(const 
   return std::make_unique<AnswerConstraint>(std::move(plan));
 }
 
-std::vector<ModelInfo> LocalCompleter::models() const {
+ModelInfo LocalCompleter::describe() const {
   ModelInfo info = parts_.info;
   info.name = parts_.model_name;
   info.context_tokens = engine_.context_tokens();
@@ -162,7 +167,7 @@ std::vector<ModelInfo> LocalCompleter::models() const {
   info.thinks = template_thinks(parts_);
   info.fills_in = find_fill_in(*parts_.tokenizer).has_value();
   if (parts_.chat_template) info.chat_template = parts_.chat_template->source();
-  return {info};
+  return info;
 }
 
 std::vector<ModelStats> LocalCompleter::stats() const {
@@ -188,11 +193,7 @@ std::vector<ModelStats> LocalCompleter::stats() const {
   return {s};
 }
 
-Result<std::string> LocalCompleter::render(const ChatRequest& request) {
-  Turns none;
-  TRY(const RenderedPrompt prompt, make_prompt(parts_, request, !own_syntax_, 0, none));
-  return prompt.text.empty() ? parts_.tokenizer->decode(prompt.ids, false) : prompt.text;
-}
+Result<std::string> LocalCompleter::render(const ChatRequest& request) { return prompts_.text(request); }
 
 Result<std::vector<TokenId>> LocalCompleter::tokenize(const std::string&, std::string_view text, bool special, bool add_bos) {
   return parts_.tokenizer->encode(text, {.special = special, .bos_eos = add_bos});

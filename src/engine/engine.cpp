@@ -19,6 +19,7 @@ class LocalEngine final : public Engine {
       : device_(std::move(device)),
         model_(std::move(model)),
         page_tokens_(options.page_tokens),
+        recurrent_(plan.recurrent),
         context_tokens_(plan.context_tokens),
         mailbox_(static_cast<size_t>(options.max_sequences) + static_cast<size_t>(options.max_waiting)),
         notes_(std::move(notes)),
@@ -41,6 +42,7 @@ class LocalEngine final : public Engine {
   Result<Finish> generate(const Generation& request, const TokenSink& out, std::stop_token stop) override;
   int context_tokens() const override { return context_tokens_; }
   const ModelConfig& config() const override { return model_->config(); }
+  bool uses_snapshot_hints() const override { return recurrent_; }
   EngineStats stats() const override {
     EngineStats stats;
     {
@@ -79,7 +81,9 @@ class LocalEngine final : public Engine {
 
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
-  const int page_tokens_, context_tokens_;
+  const int page_tokens_;
+  const bool recurrent_;
+  const int context_tokens_;
   Mailbox mailbox_;
   const std::vector<std::string> notes_;
   std::unique_ptr<DiskCache> disk_;  // may be null

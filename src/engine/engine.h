@@ -97,6 +97,7 @@ class Engine {
   virtual Result<Finish> generate(const Generation& request, const TokenSink& out, std::stop_token stop = {}) = 0;
   virtual int context_tokens() const = 0;
   virtual const ModelConfig& config() const = 0;
+  virtual bool uses_snapshot_hints() const { return true; }              // false: a prompt can branch off anywhere
   virtual EngineStats stats() const = 0;
   virtual std::vector<Divergence> recent_prompts() const { return {}; }  // the last 64, oldest first, without token ids
   virtual std::vector<std::string> notes() const { return {}; }          // what the user should know: why nothing is kept on disk, say

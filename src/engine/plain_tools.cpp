@@ -3,8 +3,6 @@
 #include "core/json_writer.h"
 
 namespace {
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string instructions(const Json& tools) {
   std::string text = "You can call functions. These are there, one JSON object a line:\n<tools>\n";
   for (const Json& tool : tools) text += text_of(tool.contains("function") ? tool["function"] : tool) + "\n";

@@ -1,20 +1,16 @@
 // prompt: renders messages, fills in between two texts, finds where other prompts will branch off.
 #include "engine/prompt.h"
 #include <algorithm>
-#include "core/json.h"
+#include "engine/messages.h"
 #include "engine/plain_tools.h"
 #include "engine/reasoning.h"
 
 namespace {
-constexpr std::string_view open_tag = "<think>", close_tag = "</think>";
-
 // "role: content" lines, for models that bring no template.
 Result<std::string> plain_layout(const std::string& messages_json) {
-  TRY(const JsonDocument document, JsonDocument::parse("messages", messages_json));
-  simdjson::dom::array messages;
-  if (document.root().get(messages) != simdjson::SUCCESS) return Error{Code::invalid_request, "cannot read messages: an array was expected"};
+  TRY(const RequestMessages messages, RequestMessages::read(messages_json));
   std::string text;
-  for (JsonView message : messages) {
+  for (const JsonView message : messages.list) {
     const auto role = find_string(message, "role");
     if (!role) return Error{Code::invalid_request, "cannot read messages: one has no role"};
     text.append(*role).append(": ");
@@ -40,10 +36,9 @@ Result<TemplateInput> template_input(const CompleterParts& parts, const ChatRequ
 
 // The content of the last message, which has to be an assistant's.
 Result<std::string> final_content(const std::string& messages_json) {
-  TRY(const JsonDocument document, JsonDocument::parse("messages", messages_json));
-  simdjson::dom::array messages;
-  if (document.root().get(messages) != simdjson::SUCCESS || messages.size() == 0) return Error{Code::invalid_request, "cannot continue the final message: there is none"};
-  const JsonView last = messages.at(messages.size() - 1);
+  TRY(const RequestMessages messages, RequestMessages::read(messages_json));
+  if (messages.size() == 0) return Error{Code::invalid_request, "cannot continue the final message: there is none"};
+  const JsonView last = messages[messages.size() - 1];
   if (find_string(last, "role") != "assistant") return Error{Code::invalid_request, "cannot continue the final message: it is not the assistant's"};
   return std::string(find_string(last, "content").value_or(""));
 }
@@ -95,34 +90,47 @@ int border_before(const Tokenizer& tokenizer, const RenderedPrompt& prompt, size
   return border;
 }
 
-// Where the system message (and the tools before it) end: what differs from a rendering with other words behind it.
-void add_system_border(const CompleterParts& parts, const TemplateInput& input, RenderedPrompt& prompt) {
-  const auto document = JsonDocument::parse("messages", input.messages_json);
-  simdjson::dom::array messages;
-  if (!document || document->root().get(messages) != simdjson::SUCCESS || messages.size() < 2 || find_string(messages.at(0), "role") != "system") return;
-  TemplateInput other = input;
-  other.messages_json = "[" + std::string(simdjson::minify(JsonView(messages.at(0)))) + R"(,{"role":"user","content":"\u2028"}])";
-  const auto text = parts.chat_template->render(other);
-  if (!text) return;
-  const auto [mine, theirs] = std::ranges::mismatch(prompt.text, *text);
-  const int border = border_before(*parts.tokenizer, prompt, static_cast<size_t>(mine - prompt.text.begin()));
-  if (border > 0) prompt.branch_points.push_back(border);
+void add_border(const Tokenizer& tokenizer, RenderedPrompt& prompt, size_t bytes) {
+  if (const int border = border_before(tokenizer, prompt, bytes); border > 0) prompt.branch_points.push_back(border);
 }
 
-// Where the last message begins: another one may take its place.
-void add_last_message_border(const CompleterParts& parts, const TemplateInput& input, RenderedPrompt& prompt) {
-  const auto document = JsonDocument::parse("messages", input.messages_json);
-  simdjson::dom::array messages;
-  if (!document || document->root().get(messages) != simdjson::SUCCESS || messages.size() < 3) return;
-  TemplateInput shorter = input;
-  shorter.add_generation_prompt = false;
-  shorter.messages_json = "[";
-  for (size_t i = 0; i + 1 < messages.size(); ++i) shorter.messages_json.append(i > 0 ? "," : "").append(simdjson::minify(JsonView(messages.at(i))));
-  shorter.messages_json += "]";
-  const auto text = parts.chat_template->render(shorter);
-  if (!text || !prompt.text.starts_with(*text)) return;
-  const int border = border_before(*parts.tokenizer, prompt, text->size() + 1);
-  if (border > 0) prompt.branch_points.push_back(border);
+// Where later prompts are likely to leave this one: where the system message (and the tools before it) end, which is what differs from a
+// rendering with other words behind it, and where the last message begins, which another one may replace.
+void add_message_borders(const CompleterParts& parts, TemplateInput input, RenderedPrompt& prompt) {
+  const auto messages = RequestMessages::read(input.messages_json);
+  if (!messages || messages->size() < 2) return;
+  if (find_string((*messages)[0], "role") == "system") {
+    TemplateInput other = input;
+    other.messages_json = messages->first(1, R"({"role":"user","content":"\u2028"})");
+    if (const auto text = parts.chat_template->render(other)) {
+      const auto [mine, theirs] = std::ranges::mismatch(prompt.text, *text);
+      add_border(*parts.tokenizer, prompt, static_cast<size_t>(mine - prompt.text.begin()));
+    }
+  }
+  if (messages->size() < 3) return;
+  input.add_generation_prompt = false;
+  input.messages_json = messages->first(messages->size() - 1);
+  if (const auto text = parts.chat_template->render(input); text && prompt.text.starts_with(*text)) add_border(*parts.tokenizer, prompt, text->size() + 1);
+}
+
+// What add_generation_prompt appends (an open <think>, say) is often missing from the same turn when it comes back as history. The whole
+// prompt when the template shows no such border.
+std::string_view generation_tail(const CompleterParts& parts, TemplateInput input, const RenderedPrompt& prompt) {
+  input.add_generation_prompt = false;
+  const auto history = parts.chat_template->render(input);
+  const bool border = history && prompt.text.size() > history->size() && prompt.text.starts_with(*history);
+  return std::string_view(prompt.text).substr(border ? history->size() : 0);
+}
+
+// The rendered text of a chat; `input` for renderings of parts of it.
+Result<std::string> render_chat(const PromptMaker& maker, const ChatRequest& request, TemplateInput& input) {
+  const CompleterParts& parts = maker.parts;
+  if (!parts.chat_template) {
+    if (request.continue_final_message) return Error{Code::unsupported, "cannot continue the final message: the model " + parts.model_name + " has no chat template"};
+    return plain_layout(request.messages_json);
+  }
+  TRY(input, template_input(parts, request, maker.plain_tools));
+  return request.continue_final_message ? render_open(*parts.chat_template, input) : parts.chat_template->render(input);
 }
 
 Result<RenderedPrompt> fill_in(const CompleterParts& parts, const ChatRequest& request) {
@@ -150,42 +158,43 @@ std::optional<FillIn> find_fill_in(const Tokenizer& tokenizer) {
   return std::nullopt;
 }
 
-bool template_thinks(const CompleterParts& parts) { return parts.chat_template && parts.chat_template->source().find(open_tag) != std::string_view::npos; }
+bool template_thinks(const CompleterParts& parts) { return parts.chat_template && parts.chat_template->source().find(think_open) != std::string_view::npos; }
 
-Result<RenderedPrompt> make_prompt(const CompleterParts& parts, const ChatRequest& request, bool plain_tools, uint64_t space, Turns& turns) {
+Result<RenderedPrompt> PromptMaker::make(const ChatRequest& request, uint64_t space, Turns& turns) const {
   const Tokenizer& tokenizer = *parts.tokenizer;
   RenderedPrompt prompt;
   if (!request.prompt_ids.empty()) return prompt.ids = request.prompt_ids, prompt;
   if (request.prompt && request.suffix) return fill_in(parts, request);
   if (request.prompt) return prompt.ids = tokenizer.encode(*request.prompt), prompt.text = *request.prompt, prompt;
   prompt.may_think = true;
-  if (!parts.chat_template) {
-    TRY(prompt.text, plain_layout(request.messages_json));
-    if (request.continue_final_message) return Error{Code::unsupported, "cannot continue the final message: the model " + parts.model_name + " has no chat template"};
-    prompt.ids = tokenizer.encode(prompt.text);
-    return prompt;
-  }
-  TRY(TemplateInput input, template_input(parts, request, plain_tools));
+  TemplateInput input;
+  TRY(prompt.text, render_chat(*this, request, input));
+  if (!parts.chat_template) return prompt.ids = tokenizer.encode(prompt.text), prompt;
+  prompt.ids = encode(tokenizer, prompt.text, space, turns);
   if (request.continue_final_message) {
-    TRY(prompt.text, render_open(*parts.chat_template, input));
-    prompt.ids = encode(tokenizer, prompt.text, space, turns);
-    const size_t opened = prompt.text.rfind(open_tag), closed = prompt.text.rfind(close_tag);
+    const size_t opened = prompt.text.rfind(think_open), closed = prompt.text.rfind(think_close);
     prompt.inside_think = opened != std::string::npos && (closed == std::string::npos || closed < opened);
     return prompt;
   }
-  TRY(prompt.text, parts.chat_template->render(input));
-  prompt.ids = encode(tokenizer, prompt.text, space, turns);
   prompt.inside_think = ends_inside_think(prompt.text);
-  add_system_border(parts, input, prompt);
-  add_last_message_border(parts, input, prompt);
-  // What add_generation_prompt appends (an open <think>, say) is often missing from the same turn when it comes back as history.
-  input.add_generation_prompt = false;
-  std::string_view tail = prompt.text;
-  if (const auto history = parts.chat_template->render(input); history && prompt.text.size() > history->size() && prompt.text.starts_with(*history)) {
-    tail = std::string_view(prompt.text).substr(history->size());
-    const size_t tail_tokens = tokenizer.encode(tail).size();
-    if (tail_tokens < prompt.ids.size()) prompt.branch_points.push_back(static_cast<int>(prompt.ids.size() - tail_tokens));
-  }
-  prompt.may_open_think = !prompt.inside_think && template_thinks(parts) && tail.find(close_tag) == std::string_view::npos;
+  const bool may_open = !prompt.inside_think && template_thinks(parts);
+  if (!borders && !may_open) return prompt;
+  const std::string_view tail = generation_tail(parts, input, prompt);
+  prompt.may_open_think = may_open && tail.find(think_close) == std::string_view::npos;
+  if (!borders) return prompt;
+  add_message_borders(parts, input, prompt);
+  if (tail.size() == prompt.text.size()) return prompt;
+  const size_t tail_tokens = tokenizer.encode(tail).size();
+  if (tail_tokens < prompt.ids.size()) prompt.branch_points.push_back(static_cast<int>(prompt.ids.size() - tail_tokens));
   return prompt;
+}
+
+Result<std::string> PromptMaker::text(const ChatRequest& request) const {
+  if (!request.messages_json.empty() && request.prompt_ids.empty() && !request.prompt) {
+    TemplateInput input;
+    return render_chat(*this, request, input);
+  }
+  Turns none;
+  TRY(const RenderedPrompt prompt, make(request, 0, none));
+  return prompt.text.empty() ? parts.tokenizer->decode(prompt.ids, false) : prompt.text;
 }

@@ -11,8 +11,15 @@ struct RenderedPrompt {
   bool inside_think = false;       // the prompt ends within an open one
   bool may_open_think = false;     // the answer may open one itself
 };
-// plain_tools: the template knows no tools (see plain_tools.h).
-Result<RenderedPrompt> make_prompt(const CompleterParts& parts, const ChatRequest& request, bool plain_tools, uint64_t space, Turns& turns);
+
+struct PromptMaker {
+  const CompleterParts& parts;
+  bool plain_tools = false;        // the template knows no tools (see plain_tools.h)
+  bool borders = true;             // branch_points are worth their renderings
+
+  Result<RenderedPrompt> make(const ChatRequest& request, uint64_t space, Turns& turns) const;
+  Result<std::string> text(const ChatRequest& request) const;  // what make would encode
+};
 
 // The names under which vocabularies know the three marks of filling in, or nullopt.
 struct FillIn { TokenId prefix, suffix, middle; };

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 namespace {
-constexpr std::string_view open_tag = "<think>", close_tag = "</think>", newlines = "\r\n", blank = " \t\r\n";
+constexpr std::string_view newlines = "\r\n", blank = " \t\r\n";
 
 // How many bytes at the end of `text` could be the beginning of `tag`.
 size_t tag_beginning(std::string_view text, std::string_view tag) {
@@ -33,12 +33,12 @@ bool ReasoningSplit::advance(std::string& reasoning, std::string& content) {
       const size_t start = held_.find_first_not_of(blank);
       if (start == std::string::npos) return false;
       const std::string_view rest = std::string_view(held_).substr(start);
-      if (rest.starts_with(open_tag)) {
-        held_.erase(0, start + open_tag.size());
+      if (rest.starts_with(think_open)) {
+        held_.erase(0, start + think_open.size());
         state_ = State::opened;
         return true;
       }
-      if (open_tag.starts_with(rest)) return false;
+      if (think_open.starts_with(rest)) return false;
       state_ = State::content;
       content += held_;
       held_.clear();
@@ -53,14 +53,14 @@ bool ReasoningSplit::advance(std::string& reasoning, std::string& content) {
       return true;
     }
     case State::reasoning: {
-      const size_t end = held_.find(close_tag);
+      const size_t end = held_.find(think_close);
       if (end != std::string::npos) {
         reasoning += std::string_view(held_).substr(0, without_newlines(std::string_view(held_).substr(0, end)));
-        held_.erase(0, end + close_tag.size());
+        held_.erase(0, end + think_close.size());
         state_ = State::closed;
         return true;
       }
-      const size_t sure = without_newlines(std::string_view(held_).substr(0, held_.size() - tag_beginning(held_, close_tag)));
+      const size_t sure = without_newlines(std::string_view(held_).substr(0, held_.size() - tag_beginning(held_, think_close)));
       reasoning += std::string_view(held_).substr(0, sure);
       held_.erase(0, sure);
       return false;
@@ -79,6 +79,6 @@ void ReasoningSplit::flush(std::string& reasoning, std::string& content) {
 }
 
 bool ends_inside_think(std::string_view prompt) {
-  const size_t at = prompt.rfind(open_tag);
-  return at != std::string_view::npos && prompt.find_first_not_of(blank, at + open_tag.size()) == std::string_view::npos;
+  const size_t at = prompt.rfind(think_open);
+  return at != std::string_view::npos && prompt.find_first_not_of(blank, at + think_open.size()) == std::string_view::npos;
 }

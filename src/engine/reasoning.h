@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+inline constexpr std::string_view think_open = "<think>", think_close = "</think>";
+
 class ReasoningSplit {
  public:
   // `inside`: the prompt ended within an open <think>. Otherwise the answer may open with one itself, after white space at most.
