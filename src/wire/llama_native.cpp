@@ -48,6 +48,15 @@ template <class Own> Fault read_body(std::string_view bytes, const Own& own, Bod
   return out.strict ? refuse_ignored(out.ignored) : std::nullopt;
 }
 
+// The model a body asks for; nullopt when the request was refused and is answered.
+template <class Own> std::optional<ModelInfo> admit(const Backend& backend, Exchange& exchange, const Own& own, bool needs_content, Body& body) {
+  auto wrong = read_body(exchange.request.body, own, body);
+  if (!wrong && needs_content && !body.has_content) wrong = fault("content", "content is required", "missing_field");
+  auto model = wrong ? std::nullopt : backend.resolve(body.model);
+  if (!model) exchange.fail(wrong ? *wrong : backend.unknown_model(), ignored_header(body.ignored));
+  return model;
+}
+
 // A token's text, or its bytes when they are no whole characters.
 Json piece(const std::string& bytes) {
   if (simdjson::validate_utf8(bytes.data(), bytes.size())) return bytes;
@@ -96,11 +105,8 @@ void LlamaNative::complete(Exchange& exchange, bool infill) const {
 
 void LlamaNative::tokenize(Exchange& exchange) const {
   Body body;
-  auto wrong = read_body(exchange.request.body, tokenize_rows, body);
-  if (!wrong && !body.has_content) wrong = fault("content", "content is required", "missing_field");
-  if (wrong) return exchange.fail(*wrong, ignored_header(body.ignored));
-  const auto model = backend_.resolve(body.model);
-  if (!model) return exchange.fail(backend_.unknown_model(), ignored_header(body.ignored));
+  const auto model = admit(backend_, exchange, tokenize_rows, true, body);
+  if (!model) return;
   Json tokens = Json::array();
   const Status done = backend_.guarded([&](Completer& completer) -> Status {
     TRY(const auto ids, completer.tokenize(model->name, body.content, body.parse_special, body.add_special));
@@ -117,9 +123,8 @@ void LlamaNative::tokenize(Exchange& exchange) const {
 
 void LlamaNative::detokenize(Exchange& exchange) const {
   Body body;
-  if (const auto wrong = read_body(exchange.request.body, detokenize_rows, body)) return exchange.fail(*wrong, ignored_header(body.ignored));
-  const auto model = backend_.resolve(body.model);
-  if (!model) return exchange.fail(backend_.unknown_model(), ignored_header(body.ignored));
+  const auto model = admit(backend_, exchange, detokenize_rows, false, body);
+  if (!model) return;
   const auto text = backend_.guarded([&](Completer& completer) { return completer.detokenize(model->name, body.tokens); });
   if (!text) return exchange.fail(backend_.describe(text.error(), *model), ignored_header(body.ignored));
   exchange.respond(200, {{"content", *text}}, ignored_header(body.ignored));
@@ -137,11 +142,8 @@ void LlamaNative::apply_template(Exchange& exchange) const {
 
 void LlamaNative::embedding(Exchange& exchange) const {
   Body body;
-  auto wrong = read_body(exchange.request.body, embedding_rows, body);
-  if (!wrong && !body.has_content) wrong = fault("content", "content is required", "missing_field");
-  if (wrong) return exchange.fail(*wrong, ignored_header(body.ignored));
-  const auto model = backend_.resolve(body.model);
-  if (!model) return exchange.fail(backend_.unknown_model(), ignored_header(body.ignored));
+  const auto model = admit(backend_, exchange, embedding_rows, true, body);
+  if (!model) return;
   EmbedRequest request;
   request.model = model->name;
   request.texts = body.contents;
