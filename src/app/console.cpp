@@ -56,7 +56,7 @@ int usage_error(const Error& error) {
 void note(const std::string& text) { std::fprintf(stderr, "calla: note: %s\n", one_line(text).c_str()); }
 
 void print_json(const Json& value) {
-  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = text_of(value) + "\n";
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }

@@ -126,7 +126,7 @@ Status Conversation::load(std::string_view what, std::string_view text, Options&
 ChatRequest make_request(const Options& options, const Conversation& conversation) {
   ChatRequest request;
   request.model = options.model;
-  request.messages_json = conversation.all_messages().dump(-1, ' ', false, Json::error_handler_t::replace);
+  request.messages_json = text_of(conversation.all_messages());
   if (options.think) request.template_kwargs_json = Json{{"enable_thinking", *options.think}}.dump();
   fill_in_sampling(options, request);
   return request;

@@ -45,7 +45,7 @@ void Exchange::send_whole(int status, std::string_view body, Headers more) {
 
 void Exchange::respond(int status, const Json& body, Headers more) {
   more.emplace_back("Content-Type", "application/json");
-  send_whole(status, body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", std::move(more));
+  send_whole(status, text_of(body) + "\n", std::move(more));
 }
 
 void Exchange::respond_text(int status, std::string_view body, std::string content_type, Headers more) {

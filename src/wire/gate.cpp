@@ -107,5 +107,5 @@ void Gate::log(const Exchange& exchange, const std::string& id) const {
     line.update({{"model", notes.model}, {"prompt_tokens", notes.prompt_tokens}, {"cached_tokens", notes.cached_tokens}, {"completion_tokens", notes.completion_tokens}});
   }
   if (exchange.left()) line["cancelled"] = true;
-  options_.log(line.dump(-1, ' ', false, Json::error_handler_t::replace));
+  options_.log(text_of(line));
 }

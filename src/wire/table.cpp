@@ -163,7 +163,6 @@ Fault wrong_type(const std::string& param, std::string_view expected, JsonView s
 
 Json copy(JsonView value) { return Json::parse(simdjson::minify(value), nullptr, false); }
 
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 const char* kind_name(JsonView value) {
   if (value.is_null()) return "null";

@@ -13,7 +13,6 @@ using Fault = std::optional<ApiError>;       // what is wrong with a request, or
 Fault fault(std::string param, std::string message, std::string code = "invalid_value");
 Fault wrong_type(const std::string& param, std::string_view expected, JsonView seen);  // "stop must be a string, not null"
 Json copy(JsonView value);
-std::string text_of(const Json& json);       // one line; bad UTF-8 replaced
 const char* kind_name(JsonView value);       // "a string", "null", … for messages
 
 inline constexpr double int_max = 2147483647, no_limit = 1e19;
