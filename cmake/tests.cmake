@@ -2,7 +2,7 @@
 # Targets: tests (all test programs), threaded_tests (those run under ThreadSanitizer), fuzzers (clang, CALLA_FUZZ=ON).
 find_package(GTest REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-set(CALLA_THREADED_ROOMS core device engine wire app)          # rooms that start threads
+set(CALLA_THREADED_ROOMS core device engine privacy wire app)  # rooms that start threads
 set(CALLA_GREEDY_ROOMS device model engine app)            # their tests use all cores: nothing runs beside them
 add_custom_target(tests)
 add_custom_target(threaded_tests)
@@ -50,7 +50,7 @@ if(CALLA_FUZZ)
     add_executable(fuzz_${name} ${fuzzer})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     target_include_directories(fuzz_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-    target_link_libraries(fuzz_${name} PRIVATE calla_file calla_model calla_text calla_store calla_wire)
+    target_link_libraries(fuzz_${name} PRIVATE calla_file calla_model calla_text calla_store calla_privacy calla_wire)
     add_dependencies(fuzzers fuzz_${name})
   endforeach()
 endif()

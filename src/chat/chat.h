@@ -41,6 +41,33 @@ struct ToolChoice {
   bool operator==(const ToolChoice&) const = default;
 };
 
+// What a privacy gate says about a request: once, before the first delta of its answer and before an error of it.
+struct RouteReport {
+  std::string route;                          // local, cloud, cloud-masked, refused or ask
+  std::string model;                          // what answers, "cloud/big-1"; "" when nothing does
+  std::string policy, audit_id;               // ID@FIRST12HEX
+  std::vector<std::pair<std::string, int>> classes{};  // what was found and masked, by class in order of names
+  std::vector<std::string> dropped_fields{};  // of the request, without effect on this route
+  // Of a request that the gate or its upstream failed; "" otherwise: privacy_refused, consent_required, consent_invalid, unsupported_for_cloud,
+  // invalid_privacy_header, upstream_failed, upstream_timeout. The Error that complete returns has the message.
+  std::string code{};
+  std::string param{};                        // the field that is to blame, or ""
+  std::string privacy_json{};                 // the member "privacy" of the error object, or ""
+  int upstream_status = 0;
+};
+// What only a privacy gate reads of a request, as its dialect and client say it.
+struct GateNotes {
+  std::string endpoint;                       // "/v1/chat/completions"
+  std::string key;                            // id of the API key, never the key
+  std::string conversation;                   // X-Calla-Conversation, or ""
+  std::string stricter;                       // X-Calla-Privacy as it is, or ""
+  std::string consent;                        // X-Calla-Consent or X-Consent as it is, or ""
+  std::string body_sha256;                    // of the body's canonical JSON (sorted keys, no spaces), hexadecimal; "" where there is no body
+  size_t body_bytes = 0;
+  std::vector<std::string> unknown_fields{};  // paths of what Calla does not know in the request
+  std::function<void(const RouteReport&)> routed{};  // on the calling thread
+};
+
 // One request in neutral words. Fields left unset take the model's defaults.
 struct ChatRequest {
   std::string model;
@@ -75,6 +102,7 @@ struct ChatRequest {
   std::string tenant;                         // who asks, as the API key says; "" without keys
   int priority = 0;                           // higher goes first
   std::optional<std::chrono::steady_clock::time_point> deadline;
+  GateNotes gate;
 };
 
 struct TokenLogprob { TokenId id = 0; std::string bytes; float logprob = 0; std::vector<std::pair<std::string, float>> top; };
@@ -103,6 +131,11 @@ struct Finish {
   std::optional<CacheReport> cache{};         // when asked for
 };
 using Sink = std::function<bool(const Delta&)>;  // false: the reader has gone away
+// Deltas and ends of several answers, one at a time; false: the reader has gone away.
+struct ChoiceSink {
+  std::function<bool(size_t choice, const Delta&)> delta;
+  std::function<bool(size_t choice, const Finish&)> end;
+};
 
 // The error of a prompt that does not fit. API dialects report both numbers, so they are read back from the one wording.
 inline constexpr char prompt_too_long_wording[] = "cannot answer: the prompt has %d tokens, the context holds %d";
@@ -132,11 +165,14 @@ struct ModelInfo {
   std::optional<int64_t> expires_unix_s{};    // when an idle model is unloaded
 };
 
-struct EmbedRequest { std::string model; std::vector<std::vector<TokenId>> ids; std::vector<std::string> texts; enum class Pooling : uint8_t { mean, last } pooling = Pooling::mean; };
+struct EmbedRequest { std::string model; std::vector<std::vector<TokenId>> ids; std::vector<std::string> texts; enum class Pooling : uint8_t { mean, last } pooling = Pooling::mean; GateNotes gate{}; };
 struct Embeddings { std::vector<std::vector<float>> vectors; int prompt_tokens = 0; };  // of length 1
 
 // How one earlier prompt met the cache: figures only.
 struct CachedPrompt { int prompt_tokens = 0, cached_tokens = 0, disk_tokens = 0, diverged_at = 0; };
+
+// A request that was answered without a completer: a body that cannot be read, a wrong field, an unknown model.
+struct TurnedAway { std::string endpoint, requested, key, code; int status = 0; size_t body_bytes = 0; };
 
 // Counters of one model, for /metrics, /slots and /v1/cache.
 struct ModelStats {
@@ -152,7 +188,13 @@ class Completer {  // whatever can answer: the local engine, a cloud upstream, o
   virtual ~Completer() = default;
   // Blocks until the answer has ended; deltas arrive on the caller's thread. Safe to call from many threads at once.
   virtual Result<Finish> complete(const ChatRequest& request, const Sink& out, std::stop_token stop) = 0;
+  // Several answers made at once, of requests that differ in prompt and seed alone. One finish for each; the first failure stops the
+  // others and is returned. By default a thread for each.
+  virtual Result<std::vector<Finish>> complete_all(std::span<const ChatRequest> requests, const ChoiceSink& out, std::stop_token stop);
   virtual std::vector<ModelInfo> models() const = 0;
+  // Told of what never got as far as complete; what a privacy gate has to say about it.
+  virtual std::optional<RouteReport> turned_away(const TurnedAway&) { return std::nullopt; }
+  virtual std::string metrics() const { return {}; }  // lines in Prometheus' text format, beside those that the server writes
 
   // What else a model's text and weights are good for. All refuse with unsupported unless overridden; `model` is a name of models().
   virtual Result<std::string> render(const ChatRequest& request);                        // the prompt that complete would read

@@ -4,11 +4,6 @@
 #include <vector>
 #include "wire/backend.h"
 
-// Deltas and ends of all choices arrive one at a time; false: the reader has gone away.
-struct ChoiceSink {
-  std::function<bool(size_t choice, const Delta&)> delta;
-  std::function<bool(size_t choice, const Finish&)> end;
-};
 // One finish per request. The first failure stops the others and is returned.
 Result<std::vector<Finish>> complete_all(const Backend& backend, Exchange& exchange, std::span<const ChatRequest> requests, const ChoiceSink& sink,
                                          const std::stop_token& stop);
