@@ -66,7 +66,11 @@ Result<GateConfig> read_gate_config(const std::string& path);
 Result<GateConfig> parse_gate_config(const std::string& path, std::string_view toml);
 
 // ---- the decision ----
-struct FieldFinding { Finding finding; std::string field, role; };  // "messages[0].content", "user"
+struct FieldFinding {
+  Finding finding;
+  std::string field, role;                           // "messages[0].content", "user"
+  size_t place = 0;                                  // of a text: its index in Walk::fields(); of something opaque: no matter
+};
 struct Situation {
   std::span<const FieldFinding> findings;
   const UpstreamOptions* destination = nullptr;      // where it would go
