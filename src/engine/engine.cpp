@@ -325,6 +325,7 @@ Result<std::unique_ptr<Engine>> make_engine(std::unique_ptr<Device> device, std:
   EngineOptions o = options;
   if (o.max_batch_tokens < 1 || o.prefill_chunk < 1 || o.prefill_step_ms < 1 || o.mixed_chunk < 1 || o.max_sequences < 1 || o.page_tokens < 1 || o.context_tokens < 0 || o.max_waiting < 0)
     return Error{Code::invalid_request, "cannot start the engine: every size must be at least 1"};
+  if (!model->config().labels.empty()) return Error{Code::unsupported, "cannot start the engine: this model labels tokens and writes no text"};
   o.max_batch_tokens = std::max(o.max_batch_tokens, o.max_sequences + 1);
   TRY(const EnginePlan plan, plan_state(*device, *model, o));
   TRY_STATUS(device->allocate_state(model->states(), plan.state));

@@ -136,11 +136,15 @@ void expect_readable(Keys& keys) {
   const auto root = keys.root();
   if (!root) return;
   simdjson::dom::array names;
+  bool labels = false;  // a token classifier
   if (const auto classes = keys.json("architectures"); classes && classes->get(names) == simdjson::SUCCESS)
-    for (const auto item : names)
-      if (std::string_view name; item.get(name) == simdjson::SUCCESS && name.find("Classification") != name.npos)
-        keys.unsupported("architectures: " + std::string(name) + " is not a language model");
-  if (!keys.get_flag("is_causal", true)) keys.unsupported("is_causal = false: a causal language model expected");
+    for (const auto item : names) {
+      std::string_view name;
+      if (item.get(name) != simdjson::SUCCESS || name.find("Classification") == name.npos) continue;
+      labels = name == "Qwen3ForTokenClassification" && keys.model_type() == "qwen3";
+      if (!labels) keys.unsupported("architectures: " + std::string(name) + " is not a language model");
+    }
+  if (!labels && !keys.get_flag("is_causal", true)) keys.unsupported("is_causal = false: a causal language model expected");
   auto block = keys.json("quantization");
   if (!block) block = keys.json("quantization_config");
   if (!block) return;

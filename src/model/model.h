@@ -14,6 +14,7 @@ struct ModelConfig {
   int n_layers = 0, hidden_dim = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0, ffn_dim = 0, vocab_size = 0, max_positions = 0;
   int n_experts = 0, top_k = 0;
   float norm_eps = 1e-6f;
+  std::vector<std::string> labels{};  // of a token classifier: what each column of its logits says of a row; empty for what writes text
 };
 
 // Weights read per decoded token, and multiply-adds with them per row of a step, by part: what `bench` and `inspect` print.
@@ -30,7 +31,7 @@ class Model {
   virtual ~Model() = default;
   virtual const ModelConfig& config() const = 0;
   virtual std::span<const StateSpec> states() const = 0;               // one per layer
-  virtual Tensor forward(Encoder& e, const Batch& b) const = 0;        // -> logits [logit_rows, vocab_size], or hidden states [logit_rows, hidden_dim]
+  virtual Tensor forward(Encoder& e, const Batch& b) const = 0;        // -> logits [logit_rows, vocab_size or labels], or hidden states [logit_rows, hidden_dim]
 };
 
 struct LoadProgress { size_t done_bytes = 0, total_bytes = 0; };

@@ -168,7 +168,7 @@ TensorName canonical_name(std::string_view stored, Container container, std::str
 }
 
 std::string stored_name(const std::string& canonical, Container container, std::string_view architecture, const std::string& prefix) {
-  if (container == Container::safetensors) return canonical.starts_with("lm_head") ? canonical : prefix + canonical;
+  if (container == Container::safetensors) return canonical.starts_with("lm_head") || canonical.starts_with("score.") ? canonical : prefix + canonical;
   const bool inside = canonical.starts_with("layers.");
   const size_t dot = inside ? canonical.find('.', 7) : std::string::npos;
   if (inside && dot == std::string::npos) return canonical;

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t most_problems = 1000;  // that are named; a file may be wrong in millions of ways
 
 const char* part_of(std::string_view name) {
-  if (name.starts_with("lm_head")) return "head";
+  if (name.starts_with("lm_head") || name.starts_with("score.")) return "head";
   if (name.starts_with("embed_tokens")) return "embedding";
   if (name.find(".experts.") != name.npos) return "experts";
   if (name.find(".shared_expert") != name.npos) return "shared expert";

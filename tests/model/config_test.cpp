@@ -72,7 +72,8 @@ TEST(Config, UnknownThingsAreNamed) {
   expect_refused("layer_types", Json::array({"sliding_attention"}), "sliding_window is missing");
   expect_refused("quantization_config", {{"quant_method", "awq"}}, "quant_method awq");
   expect_refused("quantization", {{"mode", "fancy"}, {"bits", 4}}, "mode fancy");
-  expect_refused("architectures", Json::array({"Qwen3ForTokenClassification"}), "Qwen3ForTokenClassification");
+  expect_refused("architectures", Json::array({"Qwen3ForSequenceClassification"}), "Qwen3ForSequenceClassification");
+  expect_refused("architectures", Json::array({"Qwen3ForTokenClassification"}), "id2label");
   expect_refused("is_causal", false, "is_causal");
   expect_refused("rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}, "rope_type = dynamic");
   expect_refused("rope_scaling", {{"type", "longrope"}, {"factor", 2.0}}, "rope_type = longrope");
@@ -80,6 +81,15 @@ TEST(Config, UnknownThingsAreNamed) {
   expect_refused("rope_scaling", {{"rope_type", "linear"}, {"factor", 0}}, "factor = 0");
   expect_refused("rope_scaling", {{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 4}, {"high_freq_factor", 1}}, "high_freq_factor");
   expect_refused("partial_rotary_factor", 1.5, "partial_rotary_factor = 1.5");
+}
+
+TEST(Config, LabelsAreChecked) {
+  MemoryFile f = tiny_qwen3();
+  f.json["architectures"] = Json::array({"Qwen3ForTokenClassification"});
+  f.json["id2label"] = {{"0", "O"}, {"2", "B-X"}};
+  EXPECT_THAT(load_error(f), HasSubstr("id2label.1: a text expected"));
+  f.json["id2label"] = {{"0", "O"}, {"1", "B-X"}};
+  EXPECT_THAT(load_error(f), HasSubstr("score.weight"));
 }
 
 TEST(Config, WindowsAreChecked) {
