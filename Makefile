@@ -10,7 +10,7 @@ export CCACHE_DIR ?= $(CURDIR)/.cache/ccache
 CALLA := build/release/calla
 CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-19 clang-format 2>/dev/null) clang-format)
 
-.PHONY: run test test-clients build setup bench format asan tsan clang fuzz clean help
+.PHONY: run test test-clients build setup bench format asan tsan fuzz clean help
 
 run: setup build/release/build.ninja ## install what is missing, build, get the starter model, chat (PROMPT="..." answers once)
 	@ninja -C build/release -j$(JOBS) --quiet calla
@@ -44,10 +44,10 @@ bench: setup build/release/build.ninja ## speed of the starter model on this mac
 	@$(CALLA) pull starter </dev/null
 	@$(CALLA) bench starter
 
-asan: ## every test under AddressSanitizer and UndefinedBehaviorSanitizer (clang 19)
+asan: ## everything built with clang 19, warnings as errors, and every test under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/setup.sh build sanitize
 	@$(MAKE) build/asan/build.ninja
-	@ninja -C build/asan -j$(JOBS) tests
+	@ninja -C build/asan -j$(JOBS)
 	@ctest --test-dir build/asan --output-on-failure --no-tests=error -L room
 
 tsan: ## the tests of the rooms with threads under ThreadSanitizer (clang 19)
@@ -55,11 +55,6 @@ tsan: ## the tests of the rooms with threads under ThreadSanitizer (clang 19)
 	@$(MAKE) build/tsan/build.ninja
 	@ninja -C build/tsan -j$(JOBS) threaded_tests
 	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -L threaded
-
-clang: ## the program and the tests with clang 19, warnings as errors
-	@tools/setup.sh build sanitize
-	@$(MAKE) build/clang/build.ninja
-	@ninja -C build/clang -j$(JOBS)
 
 fuzz: ## each fuzz target for FUZZ_SECONDS (60), two at a time
 	@tools/setup.sh build sanitize
