@@ -1,0 +1,234 @@
+// scanner: folds a text, has every detector read its views, and brings their hits home to the original.
+#include "privacy/scanner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include "privacy/characters.h"
+#include "privacy/overlap.h"
+#include "privacy/terms.h"
+#include "privacy/view_derive.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr float least_score = 0.3f;
+constexpr size_t max_decoded_bytes = size_t{1} << 20;  // of one text
+
+struct Rules {
+  ScanOptions options;
+  std::unique_ptr<LabelBook> book;
+  Detectors detectors;
+  std::unique_ptr<const TermFinder> terms;
+  std::shared_ptr<SpanModel> model;
+  bool reads_reversed = false;
+};
+
+bool is_decoded(ViewKind kind) { return kind >= ViewKind::base64 && kind <= ViewKind::gzip; }
+bool is_blob(ViewKind kind) { return kind == ViewKind::base64 || kind == ViewKind::hex || kind == ViewKind::gzip; }
+
+// A view of the text, or of another view of it.
+struct Leaf {
+  View view;
+  const Leaf* parent = nullptr;
+  int depth = 0;  // decoders above it
+
+  View::Origin home(size_t begin, size_t end) const {
+    const View::Origin origin = view.origin(begin, end);
+    return parent == nullptr ? origin : parent->home(origin.begin, origin.end);
+  }
+  // Whether the span is news: excerpts repeat their surroundings.
+  bool is_news(size_t begin, size_t end) const {
+    if (parent == nullptr) return true;
+    if (view.changed(begin, end)) return true;
+    const View::Origin origin = view.origin(begin, end);
+    return view.kind == parent->view.kind && parent->is_news(origin.begin, origin.end);
+  }
+};
+
+// One scan. Any member that gives false has met a limit or a failure: the text counts as unscanned.
+class Reading {
+ public:
+  Reading(const Rules& rules, std::string_view text, Clock::time_point until) : rules_(rules), text_(text), until_(until) {}
+
+  bool read() {
+    const Leaf& base = add(folded(text_), nullptr, 0);
+    return read_page(base) && ask_model();
+  }
+  std::optional<Resolved> resolved() {
+    drop_allowed();
+    return resolve(text_, std::move(candidates_));
+  }
+
+ private:
+  const Leaf& add(View view, const Leaf* parent, int depth) {
+    leaves_.push_back({std::move(view), parent, depth});
+    return leaves_.back();
+  }
+  // A view of excerpts is folded again before it is read.
+  bool read_derived(View view, const Leaf& parent, int depth) {
+    if (view.text.empty()) return true;
+    const Leaf& leaf = add(std::move(view), &parent, depth);
+    if (first_beyond_ascii(leaf.view.text) == leaf.view.text.size()) return read_page(leaf);
+    View again = folded(leaf.view.text);
+    again.kind = leaf.view.kind;
+    return read_page(add(std::move(again), &leaf, depth));
+  }
+
+  bool read_page(const Leaf& leaf) {
+    const ViewKind kind = leaf.view.kind;
+    const Labels labels(*rules_.book, leaf.view.text);
+    const Page page{leaf.view.text, kind, labels};
+    std::vector<Hit> hits;
+    for (const auto& detector : rules_.detectors) {
+      if (!detector->reads(kind)) continue;
+      if (Clock::now() > until_) return false;
+      hits.clear();
+      detector->find(page, hits);
+      for (const Hit& hit : hits) {
+        if (!take(leaf, hit, detector->name())) return false;
+      }
+    }
+    if (kind != ViewKind::folded && !is_decoded(kind)) return true;
+    return find_terms(leaf) && read_further(leaf);
+  }
+
+  bool read_further(const Leaf& leaf) {
+    const std::string_view page = leaf.view.text;
+    if (!read_derived(numerals_view(page), leaf, leaf.depth) || !read_derived(squeezed_view(page), leaf, leaf.depth)) return false;
+    if (rules_.reads_reversed && leaf.depth == 0 && !read_derived(reversed_view(page), leaf, leaf.depth)) return false;
+    Decoded decoded = decode(page, bytes_left_);
+    if (decoded.over_limit) return false;
+    if (!decoded.views.empty() && leaf.depth >= rules_.options.limits.decode_depth) return false;
+    for (const View::Origin& blob : decoded.opaque) add_opaque(leaf, blob);
+    for (View& view : decoded.views) {
+      if (!read_derived(std::move(view), leaf, leaf.depth + 1)) return false;
+    }
+    return true;
+  }
+
+  // A hit that lies outside its page is a failure of its detector.
+  bool take(const Leaf& leaf, const Hit& hit, std::string_view detector) {
+    if (hit.begin >= hit.end || hit.end > leaf.view.text.size() || !(hit.score >= 0 && hit.score <= 1.01f)) return false;
+    if (hit.score < least_score || !leaf.is_news(hit.begin, hit.end)) return true;
+    const View::Origin home = leaf.home(hit.begin, hit.end);
+    Candidate c;
+    c.finding = {hit.cls, std::string(hit.kind), std::string(detector), view_name(leaf, hit.begin, hit.end), home.begin, home.end, std::min(hit.score, 1.0f), hit.internal};
+    c.validated = hit.validated || is_blob(leaf.view.kind);
+    c.statement = hit.statement;
+    candidates_.push_back(std::move(c));
+    return true;
+  }
+  static std::string view_name(const Leaf& leaf, size_t begin, size_t end) {
+    if (leaf.view.kind != ViewKind::folded) return std::string(name_of(leaf.view.kind));
+    return leaf.view.changed(begin, end) ? "folded" : "plain";
+  }
+
+  void add_opaque(const Leaf& leaf, View::Origin blob) {
+    const View::Origin home = leaf.home(blob.begin, blob.end);
+    candidates_.push_back({{PrivacyClass::opaque, "blob", "opaque", view_name(leaf, blob.begin, blob.end), home.begin, home.end, 0.9f, false}, false, false});
+  }
+
+  bool find_terms(const Leaf& leaf) {
+    const auto hits = rules_.terms->find(leaf.view.text, until_);
+    if (!hits) return false;
+    for (const TermFinder::Hit& hit : *hits) {
+      if (!leaf.is_news(hit.begin, hit.end)) continue;
+      const View::Origin home = leaf.home(hit.begin, hit.end);
+      if (hit.term->allowed) {
+        allowed_.push_back(home);
+      } else {
+        candidates_.push_back({{PrivacyClass::custom, hit.term->name, "term", view_name(leaf, hit.begin, hit.end), home.begin, home.end, 1.0f, false}, true, false});
+      }
+    }
+    return true;
+  }
+
+  bool ask_model() {
+    if (rules_.model == nullptr) return true;
+    auto spans = rules_.model->spans(text_);
+    if (!spans) return false;
+    for (SpanModel::Span& span : *spans) {
+      if (span.begin >= span.end || span.end > text_.size() || !(span.score >= 0)) return false;
+      if (span.score < least_score) continue;
+      while (span.begin > 0 && continues(text_[span.begin])) --span.begin;
+      while (span.end < text_.size() && continues(text_[span.end])) ++span.end;
+      candidates_.push_back({{span.cls, std::move(span.kind), "model", "plain", span.begin, span.end, std::min(span.score, 1.0f), false}, false, span.cls == PrivacyClass::health});
+    }
+    return Clock::now() <= until_;
+  }
+
+  void drop_allowed() {
+    if (allowed_.empty()) return;
+    std::sort(allowed_.begin(), allowed_.end(), [](const View::Origin& a, const View::Origin& b) { return a.begin < b.begin; });
+    // Of those that begin at or before a candidate, the one that reaches furthest.
+    std::vector<size_t> reach;
+    for (const View::Origin& a : allowed_) reach.push_back(std::max(reach.empty() ? 0 : reach.back(), a.end));
+    std::erase_if(candidates_, [&](const Candidate& c) {
+      const auto after = std::upper_bound(allowed_.begin(), allowed_.end(), c.finding.begin, [](size_t b, const View::Origin& a) { return b < a.begin; });
+      return after != allowed_.begin() && reach[static_cast<size_t>(after - allowed_.begin()) - 1] >= c.finding.end;
+    });
+  }
+
+  const Rules& rules_;
+  std::string_view text_;
+  Clock::time_point until_;
+  std::deque<Leaf> leaves_;  // they point at each other
+  std::vector<Candidate> candidates_;
+  std::vector<View::Origin> allowed_;
+  size_t bytes_left_ = max_decoded_bytes;
+};
+
+ScanReport unscanned(std::string_view text, std::string_view why) {
+  ScanReport report;
+  report.findings.push_back({PrivacyClass::unscanned, std::string(why), "limits", "plain", 0, text.size(), 1.0f, false});
+  return report;
+}
+
+class RuleScanner final : public Scanner {
+ public:
+  explicit RuleScanner(Rules rules) : rules_(std::move(rules)) {}
+
+  ScanReport scan(std::string_view text) const override {
+    const Clock::time_point begin = Clock::now();
+    ScanReport report = read(text, begin + std::chrono::milliseconds(rules_.options.limits.scan_ms));
+    report.us = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
+    return report;
+  }
+
+ private:
+  ScanReport read(std::string_view text, Clock::time_point until) const {
+    if (text.empty()) return {};
+    if (text.size() > rules_.options.limits.max_bytes || text.size() >= UINT32_MAX) return unscanned(text, "too_long");
+    if (!is_utf8(text)) return unscanned(text, "not_utf8");
+    try {
+      Reading reading(rules_, text, until);
+      if (!reading.read()) return unscanned(text, Clock::now() > until ? "too_slow" : "too_deep");
+      auto resolved = reading.resolved();
+      if (!resolved) return unscanned(text, "too_many");
+      return {std::move(resolved->findings), std::move(resolved->statements), 0};
+    } catch (...) {  // a detector or the memory failed: nothing is known about this text
+      return unscanned(text, "failed");
+    }
+  }
+
+  Rules rules_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Scanner>> make_scanner(ScanOptions options, std::unique_ptr<LabelBook> book, Detectors detectors, std::shared_ptr<SpanModel> model) {
+  Rules rules;
+  TRY(rules.terms, TermFinder::make(options.terms));
+  std::erase_if(detectors, [&](const auto& detector) { return options.tiers.find(detector->tier()) == std::string::npos; });
+  for (const auto& detector : detectors) rules.reads_reversed |= detector->reads(ViewKind::reversed);
+  book->build();
+  rules.options = std::move(options), rules.book = std::move(book), rules.detectors = std::move(detectors), rules.model = std::move(model);
+  return std::shared_ptr<const Scanner>(std::make_shared<RuleScanner>(std::move(rules)));
+}
+
+Result<std::shared_ptr<const Scanner>> Scanner::make(ScanOptions options, std::shared_ptr<SpanModel> model) {
+  auto book = std::make_unique<LabelBook>();
+  Detectors detectors = all_detectors(*book);
+  return make_scanner(std::move(options), std::move(book), std::move(detectors), std::move(model));
+}
