@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include "chat/chat.h"
+#include "core/nearest.h"
 #include "device/device.h"
 
 struct Options {
@@ -115,9 +116,6 @@ Status set_option(Options& options, uint32_t groups, std::string_view name, std:
 
 // Sampling that the request leaves open.
 void fill_in_sampling(const Options& options, ChatRequest& request);
-
-// The entry of `candidates` nearest to `word` when it is near enough to be a slip, else "".
-std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 std::string help_text(std::span<const Command> commands);
 std::string help_text(const Command& command);
