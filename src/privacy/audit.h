@@ -18,10 +18,17 @@ class AuditLog {
   virtual Status append(std::string_view kind, Json line) = 0;
 };
 std::string new_audit_id();
+// The member "findings" of a request's line: one entry for each class, kind, detector and field, with what was decided for it as "action".
+Json audit_findings(std::span<const FieldFinding> findings, std::span<const Action> actions);
 // Keys sorted, no spaces, UTF-8: what is hashed.
 std::string canonical(const Json& json);
 
-struct AuditCheck { bool ok = false; int64_t lines = 0, seq = 0, bad_seq = 0; std::string head, reason; };  // head: SEQ:HASH
+struct AuditCheck {
+  bool ok = false, signatures = false;       // signatures: they were checked, a public key was at hand
+  int64_t lines = 0, seq = 0, bad_seq = 0;
+  std::string head, reason;                  // head: SEQ:HASH
+  std::vector<std::string> notes;            // what is honest and yet worth knowing: lines lost in a crash, older parts that are gone
+};
 // Follows rotation into older files of the same name. `pub`, `head`: "" takes FILE.pub (audit.pub) and FILE.head when they are there.
 Result<AuditCheck> verify_audit(const std::string& path, const std::string& pub, const std::string& head);
 Result<Json> audit_stats(const std::string& path, const std::string& since, const std::string& until);

@@ -25,12 +25,13 @@ struct UpstreamOptions {
   int timeout_s = 60, retries = 2;
 };
 
-struct ClassRule { std::optional<Action> action; float min_score = 0.5f; };  // no action: the default of the class
+struct ClassRule { std::optional<Action> action; float min_score = 0.5f; };  // no action: the default of the class, or the term's
 struct RuleWhen {
   std::vector<std::vector<PrivacyClass>> classes;    // every entry must be found: a class, or any of a group
-  std::string destination, role, model, key;         // "" any; model with * for any run
-  int count = 1;                                     // findings of `classes` at least
-  float min_score = 0;
+  std::string destination, role, model, key;         // "" any; * stands for any run of characters
+  std::optional<Trust> destination_trust;            // "cloud" or "private" where no upstream is named so
+  int count = 1;                                     // findings of `classes` (of any class when none is named) at least; 0: none is needed
+  std::optional<float> min_score;                    // without one, findings that reach the min_score of their class count
 };
 struct PolicyRule { RuleWhen when; Action action = Action::local; std::string reason; };
 struct PolicyTerm { Term term; Action action = Action::refuse; };
@@ -56,9 +57,11 @@ struct Policy {
   std::string label() const { return id + "@" + sha256.substr(0, 12); }
 };
 Action default_action(PrivacyClass cls, bool internal);   // privacy-interface.md 1
+// SHA-256 of the policy and of where its requests may go, as canonical JSON: two that decide alike are named alike.
+std::string policy_sha256(const Policy& policy, const std::vector<UpstreamOptions>& upstreams);
 
 struct AuditOptions { std::string path, key_file; bool fsync_lines = true; int checkpoint_lines = 100; size_t rotate_bytes = 0; int retention_days = 180; };
-struct GateConfig { std::vector<UpstreamOptions> upstreams; Policy policy; AuditOptions audit; };
+struct GateConfig { std::vector<UpstreamOptions> upstreams; Policy policy; AuditOptions audit; std::vector<std::string> notes; };  // notes: "FILE:LINE: KEY: …" of what has no effect
 
 // Reads [upstream.*], [privacy] and [audit] of a configuration file; other sections are not its business. Relative paths count from the file's
 // folder. Errors are "FILE:LINE: KEY: message".

@@ -1,0 +1,44 @@
+// digest: SHA-256 and HMAC from OpenSSL.
+#include "privacy/digest.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <array>
+#include "core/core.h"
+
+namespace {
+
+using Sum = std::array<unsigned char, 32>;
+
+std::string to_hex(const Sum& sum) { return ::to_hex({reinterpret_cast<const char*>(sum.data()), sum.size()}); }
+
+}  // namespace
+
+std::string to_hex(std::string_view bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const char c : bytes) out += digits[static_cast<unsigned char>(c) >> 4], out += digits[static_cast<unsigned char>(c) & 15];
+  return out;
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  Sum sum{};
+  CHECK(EVP_Digest(bytes.data(), bytes.size(), sum.data(), nullptr, EVP_sha256(), nullptr) == 1);  // fails only when memory has run out
+  return to_hex(sum);
+}
+
+std::string hmac_sha256_hex(std::string_view key, std::string_view bytes) {
+  Sum sum{};
+  unsigned size = 0;
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), data, bytes.size(), sum.data(), &size) != nullptr);
+  return to_hex(sum);
+}
+
+std::string random_hex(size_t bytes) {
+  std::string raw(bytes, '\0');
+  CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(raw.data()), static_cast<int>(bytes)) == 1);  // a system without randomness keeps no secrets
+  return to_hex(raw);
+}

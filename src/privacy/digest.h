@@ -1,0 +1,9 @@
+// digest: SHA-256 and its keyed form, as hexadecimal digits, for everything that is named by what it holds.
+#pragma once
+#include <string>
+#include <string_view>
+
+std::string to_hex(std::string_view bytes);
+std::string sha256_hex(std::string_view bytes);
+std::string hmac_sha256_hex(std::string_view key, std::string_view bytes);
+std::string random_hex(size_t bytes);  // from OpenSSL's generator
