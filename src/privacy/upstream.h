@@ -39,12 +39,12 @@ class SseParser {
  public:
   explicit SseParser(size_t max_bytes = size_t{8} << 20) : max_bytes_(max_bytes) {}
   struct Event { std::string name, data; };
-  // Whole events of `bytes`; false when the stream is no event stream or too long.
+  // Whole events of `bytes`; false when `each` said so or an event is too long.
   bool add(std::string_view bytes, const std::function<bool(const Event&)>& each);
 
  private:
   size_t max_bytes_;
   std::string line_;
   Event event_;
-  bool after_cr_ = false, any_ = false;
+  bool after_cr_ = false, any_line_ = false, has_data_ = false;
 };
