@@ -4,6 +4,7 @@
 #include "privacy/gate_case.h"
 #include "privacy/gate_words.h"
 #include "privacy/route.h"
+#include "privacy/upstream_body.h"
 
 namespace {
 
@@ -13,7 +14,7 @@ Json findings_of(std::span<const FieldFinding> findings) {
   Json out = Json::array();
   for (const FieldFinding& one : findings) {
     const Finding& finding = one.finding;
-    out.push_back({{"class", name_of(finding.cls)}, {"kind", finding.kind}, {"score", finding.score}, {"detector", finding.detector}, {"field", one.field}, {"length", finding.end - finding.begin}});
+    out.push_back({{"class", name_of(finding.cls)}, {"kind", finding.kind}, {"score", as_written(finding.score)}, {"detector", finding.detector}, {"field", one.field}, {"length", finding.end - finding.begin}});
   }
   return out;
 }

@@ -1,5 +1,6 @@
 // upstream_anthropic: the body of the messages API: a system text apart, blocks of content, results of tools said by the user.
 #include <algorithm>
+#include <stdexcept>
 #include "privacy/upstream_body.h"
 
 namespace {
@@ -23,9 +24,22 @@ Json input_of(const Json& function) {
   return input.is_object() ? input : Json::object({{"arguments", *arguments}});  // arguments that a model wrote wrong
 }
 
+// Of a message: its text, or the texts of its parts. What is neither is never sent.
+std::string content_of(const Json& message) {
+  const auto content = message.find("content");
+  if (content == message.end() || content->is_null()) return "";
+  if (content->is_string()) return content->get<std::string>();
+  std::string out;
+  for (const Json& part : *content) {
+    if (text_in(part, "type") != "text") throw std::invalid_argument("a part of a message is no text");
+    out += (out.empty() ? "" : "\n") + text_in(part, "text");
+  }
+  return out;
+}
+
 Json blocks_of(const Json& message, const std::string& role) {
   Json blocks = Json::array();
-  const std::string content = text_in(message, "content");
+  const std::string content = content_of(message);
   if (role == "tool" || role == "function") {
     const std::string id = text_in(message, "tool_call_id");
     blocks.push_back({{"type", "tool_result"}, {"tool_use_id", id.empty() ? text_in(message, "name") : id}, {"content", content}});
@@ -55,7 +69,7 @@ void add_messages(const CleanRequest& request, Json& body) {
   for (const Json& message : request.messages()) {
     const std::string role = text_in(message, "role");
     if (role == "system" || role == "developer") {
-      system += (system.empty() ? "" : "\n\n") + text_in(message, "content");
+      system += (system.empty() ? "" : "\n\n") + content_of(message);
     } else {
       add_message(role == "assistant" ? "assistant" : "user", blocks_of(message, role), messages);
     }
@@ -96,8 +110,8 @@ std::string anthropic_body(const CleanRequest& request, const std::string& model
   Json body = {{"model", model}, {"max_tokens", settings.max_tokens.value_or(default_max_tokens)}};
   add_messages(request, body);
   add_tools(request, body);
-  if (settings.temperature) body["temperature"] = std::min(*settings.temperature, 1.0f);
-  if (settings.top_p) body["top_p"] = *settings.top_p;
+  if (settings.temperature) body["temperature"] = as_written(std::min(*settings.temperature, 1.0f));
+  if (settings.top_p) body["top_p"] = as_written(*settings.top_p);
   if (settings.top_k && *settings.top_k > 0) body["top_k"] = *settings.top_k;
   std::vector<std::string> stops;
   for (const std::string& stop : request.stop()) {

@@ -1,6 +1,9 @@
 // upstream_body: which fields of a request an upstream has no word for.
 #include "privacy/upstream_body.h"
 
+#include <charconv>
+#include <cstdlib>
+
 namespace {
 
 using Limit = Constraint::Kind;
@@ -18,6 +21,12 @@ std::string constraint_name(Limit kind) {
 }
 
 }  // namespace
+
+double as_written(float value) {
+  char text[64] = {};
+  std::to_chars(text, text + sizeof text - 1, value);
+  return std::strtod(text, nullptr);
+}
 
 std::optional<std::string> cannot_be_sent(const ChatRequest& request, Wire wire, int n) {
   const Limit limit = request.constraint.kind;

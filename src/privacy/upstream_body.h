@@ -5,6 +5,7 @@
 #include <vector>
 #include "privacy/clean.h"
 
+double as_written(float value);       // 0.7, where a widened float would be 0.699999988
 std::string openai_body(const CleanRequest& request, const std::string& model, bool stream);
 std::string anthropic_body(const CleanRequest& request, const std::string& model, bool stream);
 

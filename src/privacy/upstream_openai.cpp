@@ -1,4 +1,5 @@
 // upstream_openai: the body of chat completions and of completions.
+#include <stdexcept>
 #include "privacy/upstream_body.h"
 
 namespace {
@@ -24,12 +25,24 @@ void copy_text(const Json& from, const char* name, Json& to) {
   if (found != from.end() && found->is_string()) to[name] = *found;
 }
 
+// A text, or a list of texts. What is neither is never sent.
+Json content_of(const Json& content) {
+  if (content.is_string()) return content;
+  Json parts = Json::array();
+  for (const Json& part : content) {
+    if (part.value("type", "") != "text" || !part.contains("text") || !part["text"].is_string()) throw std::invalid_argument("a part of a message is no text");
+    parts.push_back({{"type", "text"}, {"text", part["text"]}});
+  }
+  return parts;
+}
+
 // Only what is known of a message; anything else stays here.
 Json message_of(const Json& given) {
   Json out = {{"role", given.value("role", "user")}};
   const bool calls = given.contains("tool_calls") && given["tool_calls"].is_array() && !given["tool_calls"].empty();
   const auto content = given.find("content");
-  out["content"] = content != given.end() && content->is_string() ? *content : calls ? Json() : Json("");
+  const bool says = content != given.end() && !content->is_null();
+  out["content"] = says ? content_of(*content) : calls ? Json() : Json("");
   for (const char* name : {"name", "reasoning_content", "refusal", "tool_call_id"}) copy_text(given, name, out);
   if (calls) out["tool_calls"] = tool_calls_of(given);
   return out;
@@ -60,10 +73,10 @@ void add_tools(const CleanRequest& request, Json& body) {
 
 void add_numbers(const CleanRequest& request, Json& body) {
   const ChatRequest& given = request.settings();
-  if (given.temperature) body["temperature"] = *given.temperature;
-  if (given.top_p) body["top_p"] = *given.top_p;
-  if (given.presence_penalty) body["presence_penalty"] = *given.presence_penalty;
-  if (given.frequency_penalty) body["frequency_penalty"] = *given.frequency_penalty;
+  if (given.temperature) body["temperature"] = as_written(*given.temperature);
+  if (given.top_p) body["top_p"] = as_written(*given.top_p);
+  if (given.presence_penalty) body["presence_penalty"] = as_written(*given.presence_penalty);
+  if (given.frequency_penalty) body["frequency_penalty"] = as_written(*given.frequency_penalty);
   if (given.max_tokens) body["max_tokens"] = *given.max_tokens;
   if (given.seed) body["seed"] = *given.seed & 0x7fffffffffffffffu;  // as a signed number of 64 bits
   if (request.n() > 1) body["n"] = request.n();
