@@ -8,15 +8,15 @@ set -euo pipefail
 
 apt_build="g++ cmake ninja-build pkg-config ccache python3 python3-pip ca-certificates
   libgtest-dev libgmock-dev libsimdjson-dev nlohmann-json3-dev libutf8proc-dev libpcre2-dev libboost-dev libssl-dev
-  libcurl4-openssl-dev libfmt-dev libsqlite3-dev libtomlplusplus-dev libre2-dev"
+  libcurl4-openssl-dev libfmt-dev libsqlite3-dev libtomlplusplus-dev libre2-dev zlib1g-dev"
 apt_clients="python3-venv nodejs npm"
 apt_sanitize="clang-19 libclang-rt-19-dev llvm-19"
 dnf_build="gcc-c++ cmake ninja-build pkgconf-pkg-config ccache python3 python3-pip
   gtest-devel gmock-devel simdjson-devel json-devel utf8proc-devel pcre2-devel boost-devel openssl-devel
-  libcurl-devel fmt-devel sqlite-devel tomlplusplus-devel re2-devel"
+  libcurl-devel fmt-devel sqlite-devel tomlplusplus-devel re2-devel zlib-devel"
 dnf_clients="python3 nodejs npm"
 dnf_sanitize="clang compiler-rt llvm"
-brew_build="cmake ninja pkg-config ccache python googletest simdjson nlohmann-json utf8proc pcre2 boost openssl@3 curl fmt sqlite tomlplusplus re2"
+brew_build="cmake ninja pkg-config ccache python googletest simdjson nlohmann-json utf8proc pcre2 boost openssl@3 curl fmt sqlite tomlplusplus re2 zlib"
 brew_clients="python node"
 brew_sanitize="llvm@19"
 

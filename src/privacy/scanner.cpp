@@ -8,6 +8,7 @@
 #include "privacy/overlap.h"
 #include "privacy/terms.h"
 #include "privacy/view_derive.h"
+#include "privacy/view_table.h"
 
 namespace {
 
@@ -31,7 +32,8 @@ bool is_blob(ViewKind kind) { return kind == ViewKind::base64 || kind == ViewKin
 struct Leaf {
   View view;
   const Leaf* parent = nullptr;
-  int depth = 0;  // decoders above it
+  int depth = 0;             // decoders above it
+  bool is_excerpts = false;  // of its parent, rewritten; else the parent folded
 
   View::Origin home(size_t begin, size_t end) const {
     const View::Origin origin = view.origin(begin, end);
@@ -40,9 +42,9 @@ struct Leaf {
   // Whether the span is news: excerpts repeat their surroundings.
   bool is_news(size_t begin, size_t end) const {
     if (parent == nullptr) return true;
-    if (view.changed(begin, end)) return true;
+    if (is_excerpts) return view.changed(begin, end);
     const View::Origin origin = view.origin(begin, end);
-    return view.kind == parent->view.kind && parent->is_news(origin.begin, origin.end);
+    return parent->is_news(origin.begin, origin.end);
   }
 };
 
@@ -61,18 +63,28 @@ class Reading {
   }
 
  private:
-  const Leaf& add(View view, const Leaf* parent, int depth) {
-    leaves_.push_back({std::move(view), parent, depth});
+  const Leaf& add(View view, const Leaf* parent, int depth, bool is_excerpts = false) {
+    leaves_.push_back({std::move(view), parent, depth, is_excerpts});
     return leaves_.back();
   }
-  // A view of excerpts is folded again before it is read.
-  bool read_derived(View view, const Leaf& parent, int depth) {
+  // A view is folded again before it is read.
+  bool read_view(View view, const Leaf& parent, int depth) {
     if (view.text.empty()) return true;
-    const Leaf& leaf = add(std::move(view), &parent, depth);
+    const Leaf& leaf = add(std::move(view), &parent, depth, true);
     if (first_beyond_ascii(leaf.view.text) == leaf.view.text.size()) return read_page(leaf);
     View again = folded(leaf.view.text);
     again.kind = leaf.view.kind;
     return read_page(add(std::move(again), &leaf, depth));
+  }
+  bool read_rewritten(ViewKind kind, Rewrites rewrites, const Leaf& leaf) {
+    std::erase_if(rewrites, [&](const Rewrite& r) { return !leaf.is_news(r.begin, r.end); });
+    if (rewrites.empty()) return true;
+    if (!is_decoded(kind)) return read_view(excerpts(leaf.view.text, kind, rewrites), leaf, leaf.depth);
+    if (leaf.depth >= rules_.options.limits.decode_depth) return false;
+    View view = excerpts(leaf.view.text, kind, rewrites);
+    if (view.text.size() > bytes_left_) return false;
+    bytes_left_ -= view.text.size();
+    return read_view(std::move(view), leaf, leaf.depth + 1);
   }
 
   bool read_page(const Leaf& leaf) {
@@ -95,16 +107,14 @@ class Reading {
 
   bool read_further(const Leaf& leaf) {
     const std::string_view page = leaf.view.text;
-    if (!read_derived(numerals_view(page), leaf, leaf.depth) || !read_derived(squeezed_view(page), leaf, leaf.depth)) return false;
-    if (rules_.reads_reversed && leaf.depth == 0 && !read_derived(reversed_view(page), leaf, leaf.depth)) return false;
-    Decoded decoded = decode(page, bytes_left_);
-    if (decoded.over_limit) return false;
-    if (!decoded.views.empty() && leaf.depth >= rules_.options.limits.decode_depth) return false;
-    for (const View::Origin& blob : decoded.opaque) add_opaque(leaf, blob);
-    for (View& view : decoded.views) {
-      if (!read_derived(std::move(view), leaf, leaf.depth + 1)) return false;
-    }
-    return true;
+    if (rules_.reads_reversed && leaf.depth == 0 && !read_view(reversed_view(page), leaf, 0)) return false;
+    Blobs blobs = find_blobs(page, bytes_left_);
+    if (blobs.over_limit) return false;
+    for (const View::Origin& blob : blobs.opaque) add_opaque(leaf, blob);
+    return read_rewritten(ViewKind::numerals, find_numerals(page), leaf) && read_rewritten(ViewKind::squeezed, find_digits_apart(page), leaf) &&
+           read_rewritten(ViewKind::escapes, find_escapes(page), leaf) && read_rewritten(ViewKind::quoted_printable, find_quoted_printable(page), leaf) &&
+           read_rewritten(ViewKind::base64, std::move(blobs.base64), leaf) && read_rewritten(ViewKind::hex, std::move(blobs.hex), leaf) &&
+           read_rewritten(ViewKind::gzip, std::move(blobs.gzip), leaf);
   }
 
   // A hit that lies outside its page is a failure of its detector.
@@ -120,11 +130,18 @@ class Reading {
     return true;
   }
   static std::string view_name(const Leaf& leaf, size_t begin, size_t end) {
-    if (leaf.view.kind != ViewKind::folded) return std::string(name_of(leaf.view.kind));
-    return leaf.view.changed(begin, end) ? "folded" : "plain";
+    const ViewKind kind = leaf.view.kind;
+    if (kind == ViewKind::folded) return leaf.view.changed(begin, end) ? "folded" : "plain";
+    if (kind != ViewKind::escapes) return std::string(name_of(kind));
+    if (!leaf.is_excerpts) {
+      const View::Origin origin = leaf.view.origin(begin, end);
+      return view_name(*leaf.parent, origin.begin, origin.end);
+    }
+    return std::string(name_of(escape_kind(leaf.parent->view.text[leaf.view.first_change(begin, end)])));
   }
 
   void add_opaque(const Leaf& leaf, View::Origin blob) {
+    if (!leaf.is_news(blob.begin, blob.end)) return;
     const View::Origin home = leaf.home(blob.begin, blob.end);
     candidates_.push_back({{PrivacyClass::opaque, "blob", "opaque", view_name(leaf, blob.begin, blob.end), home.begin, home.end, 0.9f, false}, false, false});
   }
@@ -223,6 +240,7 @@ Result<std::shared_ptr<const Scanner>> make_scanner(ScanOptions options, std::un
   std::erase_if(detectors, [&](const auto& detector) { return options.tiers.find(detector->tier()) == std::string::npos; });
   for (const auto& detector : detectors) rules.reads_reversed |= detector->reads(ViewKind::reversed);
   book->build();
+  fold_of(U'\u00e9');  // makes its table, which no scan should wait for
   rules.options = std::move(options), rules.book = std::move(book), rules.detectors = std::move(detectors), rules.model = std::move(model);
   return std::shared_ptr<const Scanner>(std::make_shared<RuleScanner>(std::move(rules)));
 }

@@ -31,16 +31,26 @@ std::string_view name_of(ViewKind kind) {
 
 View::Origin View::origin(size_t begin, size_t end) const {
   if (pieces.empty()) return {begin, end};
-  const Piece& first = piece_at(pieces, begin);
-  const size_t source = first.copied ? first.source + (begin - first.at) : first.source;
-  if (begin >= end) return {source, source};
-  const Piece& last = piece_at(pieces, end - 1);
-  const size_t source_end = last.copied ? last.source + (end - last.at) : last.source_end;
-  return {std::min(source, last.source), std::max(source_end, first.source_end)};
+  const auto of_byte = [&](size_t at) {
+    const Piece& piece = piece_at(pieces, at);
+    return piece.copied ? Origin{piece.source + (at - piece.at), piece.source + (at - piece.at) + 1} : Origin{piece.source, piece.source_end};
+  };
+  const Origin first = of_byte(begin);
+  if (begin >= end) return {first.begin, first.begin};
+  const Origin last = of_byte(end - 1);
+  return {std::min(first.begin, last.begin), std::max(first.end, last.end)};  // a reversed view goes backwards
 }
 
 bool View::changed(size_t begin, size_t end) const {
   if (pieces.empty() || begin >= end) return false;
   const Piece& first = piece_at(pieces, begin);
   return !first.copied || &first != &piece_at(pieces, end - 1);
+}
+
+size_t View::first_change(size_t begin, size_t end) const {
+  if (pieces.empty()) return begin;
+  for (const Piece* piece = &piece_at(pieces, begin); piece <= &pieces.back() && piece->at < end; ++piece) {
+    if (!piece->copied) return piece->source;
+  }
+  return origin(begin, end).begin;
 }

@@ -17,6 +17,8 @@ class View {
   Origin origin(size_t begin, size_t end) const;
   bool changed(size_t begin, size_t end) const;  // whether folding altered anything there: it is "folded" rather than "plain"
 
+  size_t first_change(size_t begin, size_t end) const;    // where in the original the first altered part of [begin, end) comes from
+
   // Runs of bytes: from `at` on, byte k of the text stands for source + (k - at) when `copied`, else for [source, source_end).
   struct Piece { size_t at, source, source_end; bool copied; };
   std::vector<Piece> pieces;                     // by `at`; the first at 0

@@ -1,5 +1,5 @@
-// view_derive: further views of a page: numbers written otherwise, and what encoded parts hold. Each is a page of excerpts: the part, rewritten,
-// between the words around it, so that their labels still count.
+// view_derive: what a page holds in other writing: numbers in words, escaped characters, encoded blobs. A view of them is a page of excerpts: each
+// part, rewritten, between the words around it, so that their labels still count.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -7,23 +7,28 @@
 #include <vector>
 #include "privacy/view.h"
 
-// A stretch of the page and what stands there in the view; `pieces` none: every byte of `text` stands for the whole stretch.
+// A stretch of the page and what stands there in the view.
 struct Rewrite {
   size_t begin = 0, end = 0;
   std::string text;
-  std::vector<View::Piece> pieces;  // offsets in `text` to offsets of the page
+  std::vector<View::Piece> pieces;  // `text`'s bytes to bytes of the page; none: every byte stands for the whole stretch
 };
-// Rewrites in order, apart from each other. In what is copied around them `changed` is false.
-View excerpts(std::string_view page, ViewKind kind, const std::vector<Rewrite>& rewrites);
+// What could be rewritten, in order and apart.
+using Rewrites = std::vector<Rewrite>;
+Rewrites find_numerals(std::string_view page);          // 四一一一…, "four one double one"
+Rewrites find_digits_apart(std::string_view page);      // "1.2.3-4.5-6.7.8.9"
+Rewrites find_escapes(std::string_view page);           // %34, \u0034, \x34, &#52;: one view for all, as they may be mixed
+Rewrites find_quoted_printable(std::string_view page);
+ViewKind escape_kind(char first);                       // by the first byte of an escape
 
-View numerals_view(std::string_view page);   // 四一一一…, "four one double one"
-View squeezed_view(std::string_view page);   // "1.2.3-4.5-6.7.8.9"
-View reversed_view(std::string_view page);   // of long words
-
-struct Decoded {
-  std::vector<View> views;
-  std::vector<View::Origin> opaque;          // long, random and of no known encoding
-  bool over_limit = false;                   // more than could be looked at
+struct Blobs {
+  Rewrites base64, hex, gzip;
+  std::vector<View::Origin> opaque;                     // long, random and of no known encoding
+  bool over_limit = false;                              // unpacked it would be more than four times as long, or more than `max_unpacked`
 };
-// `bytes_left` is what all decoding of one text may still yield.
-Decoded decode(std::string_view page, size_t& bytes_left);
+Blobs find_blobs(std::string_view page, size_t max_unpacked);
+
+View reversed_view(std::string_view page);              // of long words
+
+// In what is copied around the rewrites `changed` is false.
+View excerpts(std::string_view page, ViewKind kind, const Rewrites& rewrites);

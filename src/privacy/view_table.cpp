@@ -91,8 +91,8 @@ struct Table {
 
   Table() {
     for (char32_t c = 0x80; c < table_end; ++c) {
-      const bool folds_never = (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x4e00 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xf8ff);
-      if (!folds_never) fill(c);
+      const bool folds_never = (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x4e00 && c <= 0xa4cf) || (c >= 0xac00 && c <= 0xf8ff) || (c >= 0x12000 && c <= 0x1afff);
+      if (!folds_never && utf8proc_category(static_cast<utf8proc_int32_t>(c)) != UTF8PROC_CATEGORY_CN) fill(c);
     }
     for (const Pair& pair : look_alikes) put(pair.from, Fate::look_alike, std::string(1, pair.to));
     for (const char32_t c : {char32_t{0x3002}, char32_t{0x30fb}, char32_t{0xb7}, char32_t{0x30fc}, char32_t{0xff61}, char32_t{0xff65}, char32_t{0xff70}}) {
