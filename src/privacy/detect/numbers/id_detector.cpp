@@ -1,0 +1,160 @@
+// id detector: every way to join a chain's tokens is looked up by length and shape; grouping, check and labels give the score.
+#include "privacy/detect/numbers/id_detector.h"
+
+#include <algorithm>
+#include "privacy/detect/numbers/card_details.h"
+
+namespace numbers {
+namespace {
+
+constexpr size_t max_groups = 10;
+constexpr float least = 0.3f;           // what scores less is not worth telling
+constexpr float typo = 0.6f;            // labelled, though the check fails
+constexpr float label_alone = 0.85f;    // right after a label, with nothing to check
+constexpr float label_near = 0.6f;      // farther from it
+constexpr float other_thing = 0.3f;     // less, after "order no"
+constexpr size_t other_reach = 24;      // code points
+
+constexpr std::string_view other_things[] = {
+    "order", "order no", "order number", "order id", "invoice", "invoice no", "isbn", "issn", "ean", "upc", "sku", "tracking", "tracking number", "shipment", "part no", "part number",
+    "serial", "serial number", "model", "version", "commit", "build", "revision", "timestamp", "epoch", "uuid", "guid", "pid", "ticket", "issue", "request id", "trace id",
+    "transaction id", "example", "sample", "dummy", "placeholder", "訂單", "订单", "訂單編號", "订单号", "追蹤", "追踪", "物流", "快遞", "快递", "運單", "运单", "書號", "书号", "型號",
+    "型号", "序號", "序列号", "版本", "時間戳", "时间戳", "測試", "测试", "注文", "注文番号", "追跡番号", "伝票番号", "주문", "주문번호", "송장", "bestellnummer", "commande", "pedido", "ordine"};
+
+// Part of a longer number: a tail of a UUID, the decimals of a fraction, a telephone number after "+".
+bool attached(std::string_view text, std::span<const Token> chain, size_t first, size_t last) {
+  const auto ties = [](char link) { return link == '-' || link == '.'; };
+  if (first > 0 && chain[first - 1].digit && ties(chain[first - 1].link)) return true;
+  if (last + 1 < chain.size() && chain[last + 1].digit && ties(chain[last].link)) return true;
+  return chain[first].begin > 0 && text[chain[first].begin - 1] == '+';
+}
+
+// Among more numbers with spaces between: a row of a table, a line of a log.
+bool in_a_row(std::span<const Token> chain, size_t first, size_t last) {
+  const auto number = [](const Token& token) { return token.digit && !token.letter; };
+  if (first > 0 && number(chain[first - 1]) && chain[first - 1].link == ' ') return true;
+  return last + 1 < chain.size() && number(chain[last + 1]) && chain[last].link == ' ';
+}
+
+}  // namespace
+
+struct IdDetector::Candidate {
+  Candidate(std::span<const Token> of, size_t from) : chain(of), first(from) {}
+
+  std::span<const Token> chain;
+  size_t first, last = 0;
+  std::array<char, max_compact> compact;        // letters in upper case
+  size_t length = 0, shortest = max_compact;    // `shortest` of the groups but the last
+  uint64_t digits = 0, letters = 0;
+  bool lower = false, uniform = true;           // one separator throughout
+  Grouping grouping, whole;                     // of the groups but the last, and of all
+
+  bool add(std::string_view text, size_t at);
+  bool single() const { return first == last; }
+  std::string_view view() const { return {compact.data(), length}; }
+};
+
+// False when it has grown too long.
+bool IdDetector::Candidate::add(std::string_view text, size_t at) {
+  const Token& token = chain[at];
+  if (length + token.size() > max_compact) return false;
+  for (size_t i = token.begin; i < token.end; ++i, ++length) {
+    const char c = text[i];
+    const bool is_digit = c <= '9';
+    (is_digit ? digits : letters) |= uint64_t{1} << length;
+    compact[length] = is_digit ? c : static_cast<char>(c & ~0x20);
+  }
+  lower |= token.lower;
+  if (at > first) {
+    const Token& before = chain[at - 1];
+    grouping.add(before.size(), before.link);
+    shortest = std::min(shortest, before.size());
+    uniform = uniform && before.link == chain[first].link && before.link != '(';
+  }
+  whole = grouping;
+  whole.add(token.size(), 0);
+  last = at;
+  return true;
+}
+
+IdDetector::IdDetector(char tier, std::vector<IdRule> rules, LabelBook& book) : tier_(tier), rules_(std::move(rules)), others_(book.add(other_things)) {
+  std::erase_if(rules_, [&](const IdRule& rule) { return rule.tier != tier; });
+  for (const IdRule& rule : rules_) written_.push_back(groupings_of(rule.written));
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    const std::vector<std::string_view> words = alternatives(rules_[i].labels);
+    const LabelSet labels = book.add(words);
+    for (const Shape& shape : shapes_of(rules_[i].shape)) {
+      by_length_[shape.length].push_back({&rules_[i], shape, labels, &written_[i]});
+      longest_ = std::max(longest_, shape.length);
+    }
+  }
+}
+
+void IdDetector::find(const Page& page, std::vector<Hit>& out) const {
+  Chains chains(page.text);
+  const size_t known = out.size();
+  for (auto chain = chains.next(); !chain.empty(); chain = chains.next()) {
+    for (size_t first = 0; first < chain.size(); ++first) read_from(page, chain, first, out);
+  }
+  add_expiry_dates(page, out, known);
+}
+
+void IdDetector::read_from(const Page& page, std::span<const Token> chain, size_t first, std::vector<Hit>& out) const {
+  Candidate candidate(chain, first);
+  for (size_t at = first; at < std::min(chain.size(), first + max_groups); ++at) {
+    if (!candidate.add(page.text, at) || candidate.length > longest_) return;
+    if (candidate.digits != 0 && !by_length_[candidate.length].empty()) judge(page, candidate, out);
+  }
+}
+
+// The best rule's hit of each class.
+void IdDetector::judge(const Page& page, const Candidate& candidate, std::vector<Hit>& out) const {
+  const size_t begin = candidate.chain[candidate.first].begin;
+  size_t end = candidate.chain[candidate.last].end;
+  if (!candidate.single() && candidate.chain[candidate.last - 1].link == '(' && page.text.substr(end, 1) == ")") ++end;
+  const size_t known = out.size();
+  for (const Ready& ready : by_length_[candidate.length]) {
+    if (!ready.shape.fits(candidate.digits, candidate.letters)) continue;
+    bool validated = false;
+    const float points = score(page, candidate, ready, validated);
+    if (points < least || !at_word_start(page.text, begin) || !at_word_end(page.text, end)) continue;
+    const Hit hit{.cls = ready.rule->cls, .kind = ready.rule->kind, .begin = begin, .end = end, .score = points, .validated = validated};
+    const auto same = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(known), out.end(), [&](const Hit& other) { return other.cls == hit.cls; });
+    if (same == out.end()) out.push_back(hit);
+    else if (points > same->score) *same = hit;
+  }
+}
+
+float IdDetector::score(const Page& page, const Candidate& candidate, const Ready& ready, bool& validated) const {
+  const IdRule& rule = *ready.rule;
+  std::string_view compact = candidate.view();
+  if (!compact.starts_with(rule.prefix)) return 0;
+  compact.remove_prefix(rule.prefix.size());
+
+  const bool usual = !candidate.single() && (std::ranges::find(*ready.written, candidate.whole) != ready.written->end() ||
+                                             (rule.loose > 0 && candidate.uniform && candidate.shortest >= rule.loose));
+  if (!candidate.single() && !usual && !candidate.uniform) return 0;
+  float alone = candidate.single() ? rule.bare : usual ? rule.grouped : no;
+  if (alone < sure) {
+    if (attached(page.text, candidate.chain, candidate.first, candidate.last)) return 0;
+    if (candidate.lower || (alone < strong && in_a_row(candidate.chain, candidate.first, candidate.last))) alone = no;
+  }
+  const Verdict verdict = rule.check(compact);
+  if (verdict == Verdict::impossible) return 0;
+  const bool passed = verdict == Verdict::passed;
+  const bool digits_alone = page.kind == ViewKind::squeezed || page.kind == ViewKind::numerals;  // how they were grouped is not to be seen there
+  if (verdict == Verdict::failed || (digits_alone && !passed)) alone = no;
+  validated = passed && alone >= likely;
+  if (alone >= sure) return alone;
+
+  const size_t begin = candidate.chain[candidate.first].begin, end = candidate.chain[candidate.last].end;
+  const bool introduces = page.labels.introduces(ready.labels, begin);
+  const bool near = introduces || (!rule.introduced && page.labels.near(ready.labels, begin, end));
+  if (!near) return alone >= least && page.labels.before(others_, begin, other_reach) ? alone - other_thing : alone;
+  validated = passed;
+  if (passed) return std::max(rule.labelled, alone);
+  if (verdict == Verdict::unchecked) return std::max({alone, introduces ? std::min(rule.labelled, label_alone) : label_near});
+  return introduces || usual || candidate.letters != 0 ? typo : 0;
+}
+
+}  // namespace numbers

@@ -1,0 +1,40 @@
+// id detector: finds the numbers of one tier's rules, all in one pass over a page.
+#pragma once
+#include <array>
+#include "privacy/detect/detect.h"
+#include "privacy/detect/numbers/chains.h"
+#include "privacy/detect/numbers/id_rule.h"
+#include "privacy/detect/numbers/shape.h"
+
+namespace numbers {
+
+class IdDetector final : public Detector {
+ public:
+  IdDetector(char tier, std::vector<IdRule> rules, LabelBook& book);
+  std::string_view name() const override { return "numbers"; }
+  char tier() const override { return tier_; }
+  bool reads(ViewKind kind) const override { return kind != ViewKind::reversed; }
+  void find(const Page& page, std::vector<Hit>& out) const override;
+
+ private:
+  struct Candidate;
+  struct Ready {                     // a rule at one of its lengths
+    const IdRule* rule;
+    Shape shape;
+    LabelSet labels;
+    const std::vector<Grouping>* written;
+  };
+  void read_from(const Page& page, std::span<const Token> chain, size_t first, std::vector<Hit>& out) const;
+  void judge(const Page& page, const Candidate& candidate, std::vector<Hit>& out) const;
+  // 0: not this one.
+  float score(const Page& page, const Candidate& candidate, const Ready& ready, bool& validated) const;
+
+  char tier_;
+  std::vector<IdRule> rules_;
+  std::vector<std::vector<Grouping>> written_;       // of each rule
+  std::array<std::vector<Ready>, max_compact + 1> by_length_;
+  size_t longest_ = 0;
+  LabelSet others_;                  // words that say it is something else
+};
+
+}  // namespace numbers
