@@ -22,7 +22,7 @@ Verdict turkey(std::string_view n) {
 std::vector<IdRule> africa_middle_east_rules() {
   return {
       {.kind = "za_id", .shape = "9{13}", .written = "6 4 2 1|6 4 3|6-4-2-1|6 4 1 1 1", .check = south_africa, .bare = fair, .grouped = sure,
-       .labels = "said|sa id|rsa id|id no|id number|identity number|south african id|id-nommer|identiteitsnommer|南非身份证|南非身分證"},
+       .labels = "sa id|rsa id|id no|id number|identity number|south african id|id-nommer|identiteitsnommer|南非身份证|南非身分證"},
       {.kind = "il_id", .shape = "9{9}", .written = "8-1|1-7-1", .check = israel, .grouped = faint,
        .labels = "תעודת זהות|ת.ז|ת\"ז|מספר זהות|teudat zehut|israeli id|israel id|id no|id number|以色列身份证|以色列身分證"},
       {.kind = "tr_tckn", .shape = "9{11}", .check = turkey,

@@ -78,8 +78,9 @@ void add_expiry_dates(const Page& page, std::vector<Hit>& hits, size_t first) {
     if (hits[i].cls != PrivacyClass::card || hits[i].kind == "card_expiry" || hits[i].score < 0.5f) continue;
     const size_t begin = hits[i].begin, end = hits[i].end;
     add_expiries_in(page, std::max(done, begin - std::min(begin, reach)), begin, hits);
-    done = std::max(done, std::min(page.text.size(), end + reach));
-    add_expiries_in(page, end, done, hits);
+    const size_t until = std::min(page.text.size(), end + reach);
+    add_expiries_in(page, std::max(done, end), until, hits);
+    done = std::max(done, until);
   }
 }
 

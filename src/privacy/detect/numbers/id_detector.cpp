@@ -47,6 +47,7 @@ struct IdDetector::Candidate {
   size_t length = 0, shortest = max_compact;    // `shortest` of the groups but the last
   uint64_t digits = 0, letters = 0;
   bool lower = false, uniform = true;           // one separator throughout
+  bool label_before = false, label = false;     // any rule's
   Grouping grouping, whole;                     // of the groups but the last, and of all
 
   bool add(std::string_view text, size_t at);
@@ -80,14 +81,20 @@ bool IdDetector::Candidate::add(std::string_view text, size_t at) {
 IdDetector::IdDetector(char tier, std::vector<IdRule> rules, LabelBook& book) : tier_(tier), rules_(std::move(rules)), others_(book.add(other_things)) {
   std::erase_if(rules_, [&](const IdRule& rule) { return rule.tier != tier; });
   for (const IdRule& rule : rules_) written_.push_back(groupings_of(rule.written));
+  std::vector<std::string_view> all_words;
   for (size_t i = 0; i < rules_.size(); ++i) {
     const std::vector<std::string_view> words = alternatives(rules_[i].labels);
+    all_words.insert(all_words.end(), words.begin(), words.end());
     const LabelSet labels = book.add(words);
     for (const Shape& shape : shapes_of(rules_[i].shape)) {
-      by_length_[shape.length].push_back({&rules_[i], shape, labels, &written_[i]});
-      longest_ = std::max(longest_, shape.length);
+      Length& length = by_length_[shape.length];
+      const Ready ready{&rules_[i], shape, labels, &written_[i]};
+      length.rules.insert(ready.alone() ? length.rules.begin() + static_cast<std::ptrdiff_t>(length.n_alone++) : length.rules.end(), ready);
+      if ((shape.letters & 1) == 0) longest_after_digit_ = std::max(longest_after_digit_, shape.length);
+      if ((shape.digits & 1) == 0) longest_after_letter_ = std::max(longest_after_letter_, shape.length);
     }
   }
+  all_words_ = book.add(all_words);
 }
 
 void IdDetector::find(const Page& page, std::vector<Hit>& out) const {
@@ -101,19 +108,23 @@ void IdDetector::find(const Page& page, std::vector<Hit>& out) const {
 
 void IdDetector::read_from(const Page& page, std::span<const Token> chain, size_t first, std::vector<Hit>& out) const {
   Candidate candidate(chain, first);
+  candidate.label_before = page.labels.before(all_words_, chain[first].begin);
   for (size_t at = first; at < std::min(chain.size(), first + max_groups); ++at) {
-    if (!candidate.add(page.text, at) || candidate.length > longest_) return;
-    if (candidate.digits != 0 && !by_length_[candidate.length].empty()) judge(page, candidate, out);
+    if (!candidate.add(page.text, at)) return;
+    const bool crumbs = at - first >= 2 && candidate.length < at - first + 3;  // single digits are for the squeezed view
+    if (crumbs || candidate.length > ((candidate.digits & 1) != 0 ? longest_after_digit_ : longest_after_letter_)) return;
+    if (candidate.digits != 0 && !by_length_[candidate.length].rules.empty()) judge(page, candidate, out);
   }
 }
 
 // The best rule's hit of each class.
-void IdDetector::judge(const Page& page, const Candidate& candidate, std::vector<Hit>& out) const {
+void IdDetector::judge(const Page& page, Candidate& candidate, std::vector<Hit>& out) const {
   const size_t begin = candidate.chain[candidate.first].begin;
   size_t end = candidate.chain[candidate.last].end;
-  if (!candidate.single() && candidate.chain[candidate.last - 1].link == '(' && page.text.substr(end, 1) == ")") ++end;
+  candidate.label = candidate.label_before || page.labels.after(all_words_, end);
+  const Length& length = by_length_[candidate.length];
   const size_t known = out.size();
-  for (const Ready& ready : by_length_[candidate.length]) {
+  for (const Ready& ready : std::span(length.rules).first(candidate.label ? length.rules.size() : length.n_alone)) {
     if (!ready.shape.fits(candidate.digits, candidate.letters)) continue;
     bool validated = false;
     const float points = score(page, candidate, ready, validated);
@@ -123,38 +134,44 @@ void IdDetector::judge(const Page& page, const Candidate& candidate, std::vector
     if (same == out.end()) out.push_back(hit);
     else if (points > same->score) *same = hit;
   }
+  const bool closed = !candidate.single() && candidate.chain[candidate.last - 1].link == '(' && page.text.substr(end, 1) == ")";
+  for (size_t i = known; closed && i < out.size(); ++i) ++out[i].end;
+}
+
+bool IdDetector::is_usual(const Candidate& candidate, const Ready& ready) const {
+  if (candidate.single()) return false;
+  if (ready.rule->loose > 0 && candidate.uniform && candidate.shortest >= ready.rule->loose) return true;
+  return std::ranges::find(*ready.written, candidate.whole) != ready.written->end();
 }
 
 float IdDetector::score(const Page& page, const Candidate& candidate, const Ready& ready, bool& validated) const {
   const IdRule& rule = *ready.rule;
-  std::string_view compact = candidate.view();
+  const std::string_view compact = candidate.view();
   if (!compact.starts_with(rule.prefix)) return 0;
-  compact.remove_prefix(rule.prefix.size());
-
-  const bool usual = !candidate.single() && (std::ranges::find(*ready.written, candidate.whole) != ready.written->end() ||
-                                             (rule.loose > 0 && candidate.uniform && candidate.shortest >= rule.loose));
+  const bool usual = is_usual(candidate, ready);
   if (!candidate.single() && !usual && !candidate.uniform) return 0;
   float alone = candidate.single() ? rule.bare : usual ? rule.grouped : no;
   if (alone < sure) {
-    if (attached(page.text, candidate.chain, candidate.first, candidate.last)) return 0;
     if (candidate.lower || (alone < strong && in_a_row(candidate.chain, candidate.first, candidate.last))) alone = no;
+    if (alone == no && !candidate.label) return 0;
+    if (attached(page.text, candidate.chain, candidate.first, candidate.last)) return 0;
   }
-  const Verdict verdict = rule.check(compact);
+  const size_t begin = candidate.chain[candidate.first].begin, end = candidate.chain[candidate.last].end;
+  const bool introduces = candidate.label && page.labels.introduces(ready.labels, begin);
+  const bool near = introduces || (candidate.label && !rule.introduced && page.labels.near(ready.labels, begin, end));
+  if (alone == no && !near) return 0;
+
+  const Verdict verdict = rule.check(compact.substr(rule.prefix.size()));
   if (verdict == Verdict::impossible) return 0;
   const bool passed = verdict == Verdict::passed;
   const bool digits_alone = page.kind == ViewKind::squeezed || page.kind == ViewKind::numerals;  // how they were grouped is not to be seen there
   if (verdict == Verdict::failed || (digits_alone && !passed)) alone = no;
-  validated = passed && alone >= likely;
-  if (alone >= sure) return alone;
-
-  const size_t begin = candidate.chain[candidate.first].begin, end = candidate.chain[candidate.last].end;
-  const bool introduces = page.labels.introduces(ready.labels, begin);
-  const bool near = introduces || (!rule.introduced && page.labels.near(ready.labels, begin, end));
-  if (!near) return alone >= least && page.labels.before(others_, begin, other_reach) ? alone - other_thing : alone;
-  validated = passed;
+  validated = passed && (near || alone >= likely);
+  if (!near) return alone >= least && alone < sure && page.labels.before(others_, begin, other_reach) ? alone - other_thing : alone;
   if (passed) return std::max(rule.labelled, alone);
-  if (verdict == Verdict::unchecked) return std::max({alone, introduces ? std::min(rule.labelled, label_alone) : label_near});
-  return introduces || usual || candidate.letters != 0 ? typo : 0;
+  if (verdict == Verdict::unchecked) return std::max(alone, introduces ? std::min(rule.labelled, label_alone) : label_near);
+  const bool whole = candidate.letters != 0 || !in_a_row(candidate.chain, candidate.first, candidate.last);
+  return whole && (introduces || usual || candidate.letters != 0) ? typo : 0;
 }
 
 }  // namespace numbers

@@ -23,17 +23,24 @@ class IdDetector final : public Detector {
     Shape shape;
     LabelSet labels;
     const std::vector<Grouping>* written;
+    bool alone() const { return rule->bare > no || rule->grouped > no; }
   };
+  struct Length {
+    std::vector<Ready> rules;        // those that need no label first
+    size_t n_alone = 0;
+  };
+  bool is_usual(const Candidate& candidate, const Ready& ready) const;
   void read_from(const Page& page, std::span<const Token> chain, size_t first, std::vector<Hit>& out) const;
-  void judge(const Page& page, const Candidate& candidate, std::vector<Hit>& out) const;
+  void judge(const Page& page, Candidate& candidate, std::vector<Hit>& out) const;
   // 0: not this one.
   float score(const Page& page, const Candidate& candidate, const Ready& ready, bool& validated) const;
 
   char tier_;
   std::vector<IdRule> rules_;
   std::vector<std::vector<Grouping>> written_;       // of each rule
-  std::array<std::vector<Ready>, max_compact + 1> by_length_;
-  size_t longest_ = 0;
+  std::array<Length, max_compact + 1> by_length_;
+  size_t longest_after_digit_ = 0, longest_after_letter_ = 0;
+  LabelSet all_words_;               // of all rules: where none is near, most rules need not be asked
   LabelSet others_;                  // words that say it is something else
 };
 

@@ -2,7 +2,6 @@
 #include "privacy/detect/numbers/keccak.h"
 
 #include <bit>
-#include <utility>
 
 namespace numbers {
 namespace {
@@ -37,18 +36,32 @@ const std::array<uint64_t, rounds> round_constants = [] {
 void theta(State& a) {
   uint64_t column[5];
   for (size_t x = 0; x < 5; ++x) column[x] = a[x] ^ a[x + 5] ^ a[x + 10] ^ a[x + 15] ^ a[x + 20];
-  for (size_t i = 0; i < 25; ++i) a[i] ^= column[(i + 4) % 5] ^ std::rotl(column[(i + 1) % 5], 1);
+  for (size_t x = 0; x < 5; ++x) {
+    const uint64_t both = column[(x + 4) % 5] ^ std::rotl(column[(x + 1) % 5], 1);
+    for (size_t y = 0; y < 25; y += 5) a[x + y] ^= both;
+  }
 }
 
-void rho_and_pi(State& a) {
+// Where the lanes move, one to the next, and by how much each is turned.
+struct Move { size_t to; int turn; };
+constexpr std::array<Move, 24> moves = [] {
+  std::array<Move, 24> out{};
   size_t x = 1, y = 0;
-  uint64_t moving = a[1];
   for (int t = 0; t < 24; ++t) {
     const size_t next_y = (2 * x + 3 * y) % 5;
     x = y;
     y = next_y;
-    std::swap(moving, a[x + 5 * y]);
-    a[x + 5 * y] = std::rotl(a[x + 5 * y], (t + 1) * (t + 2) / 2 % 64);
+    out[static_cast<size_t>(t)] = {x + 5 * y, (t + 1) * (t + 2) / 2 % 64};
+  }
+  return out;
+}();
+
+void rho_and_pi(State& a) {
+  uint64_t moving = a[1];
+  for (const Move move : moves) {
+    const uint64_t moved = std::rotl(moving, move.turn);
+    moving = a[move.to];
+    a[move.to] = moved;
   }
 }
 

@@ -34,7 +34,7 @@ bool czechia(std::string_view n) {
     const int rest = (11 - weighted(n, {8, 7, 6, 5, 4, 3, 2}) % 11) % 11;
     return n[0] != '9' && (rest == 0 ? 1 : rest) % 10 == digit_at(n, 7);
   }
-  if (n.size() == 9 && n[0] == '6') return 8 - (10 - weighted(n.substr(1), {8, 7, 6, 5, 4, 3, 2}) % 11) % 11 == digit_at(n, 8);
+  if (n.size() == 9 && n[0] == '6') return (18 - (10 - weighted(n.substr(1), {8, 7, 6, 5, 4, 3, 2}) % 11) % 11) % 10 == digit_at(n, 8);
   const int month = number_of(n.substr(2, 2)) % 50 % 20, day = number_of(n.substr(4, 2));
   const bool date = month >= 1 && month <= 12 && day >= 1 && day <= 31;
   return date && (n.size() == 9 || number_of(n.substr(0, 9)) % 11 % 10 == digit_at(n, 9));
