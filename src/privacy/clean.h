@@ -47,17 +47,17 @@ class Walk {
   Walk& operator=(Walk&&) noexcept;
   ~Walk();
   const std::vector<TextField>& fields() const { return fields_; }
-  const std::vector<std::string>& opaque() const { return opaque_; }    // paths of what cannot be read: images, audio, files, token ids
-  const std::vector<std::string>& dropped() const { return dropped_; }  // fields that never leave: logit_bias, chat_template_kwargs, …
+  const std::vector<std::string>& opaque() const { return opaque_; }  // paths of what cannot be read: images, audio, files, token ids
+
+  struct Parts;                      // walk_parts.h
 
  private:
   friend class Masker;
   friend class Walker;
-  struct Parts;
   Walk();
   std::unique_ptr<Parts> parts_;     // what fields point into
   std::vector<TextField> fields_;
-  std::vector<std::string> opaque_, dropped_;
+  std::vector<std::string> opaque_;
 };
 // The scanner's report about one field, read with its lead in front; spans count in the field's own text.
 ScanReport scan_field(const Scanner& scanner, const TextField& field);
@@ -90,7 +90,7 @@ struct Masked {
   CleanRequest clean;
   Ledger ledger;
   std::map<PrivacyClass, int> counts;                    // spans replaced, by class
-  std::vector<std::string> dropped;                      // of the walk; and "logprobs" of a request in which something was masked
+  std::vector<std::string> dropped;                      // fields taken away because something was masked: "logprobs"
 };
 
 // Replaces what the decision masks; `allow` stays. Values that the vault knows are replaced wherever they recur, found or not. Look-alikes of
@@ -103,6 +103,7 @@ class Masker {
   Result<Masked> mask(const ChatRequest& request, Walk walk, std::span<const FieldFinding> findings, std::span<const Action> actions, int n);
 
  private:
+  Status replace(Walk& walk, std::span<const FieldFinding> findings, std::span<const Action> actions, Masked& out);
   Vault& vault_;
   const Policy& policy_;
 };

@@ -26,6 +26,7 @@ class Vault {
   Result<std::string> seal(std::string_view key32) const;              // AES-256-GCM, for the disk
   static Result<std::shared_ptr<Vault>> unseal(std::string_view sealed, std::string_view key32);
   size_t size() const;
+  uint64_t revision() const;         // grows with everything that is learnt
 
  private:
   struct Parts;
