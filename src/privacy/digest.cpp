@@ -5,6 +5,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <array>
+#include <memory>
 #include "core/core.h"
 
 namespace {
@@ -23,9 +24,30 @@ std::string to_hex(std::string_view bytes) {
   return out;
 }
 
+std::optional<std::string> from_hex(std::string_view digits) {
+  const auto value = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  if (digits.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  bytes.reserve(digits.size() / 2);
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    const int high = value(digits[i]), low = value(digits[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    bytes += static_cast<char>(high * 16 + low);
+  }
+  return bytes;
+}
+
 std::string sha256_hex(std::string_view bytes) {
   Sum sum{};
   CHECK(EVP_Digest(bytes.data(), bytes.size(), sum.data(), nullptr, EVP_sha256(), nullptr) == 1);  // fails only when memory has run out
+  return to_hex(sum);
+}
+
+std::string sha256_hex(std::string_view first, std::string_view second) {
+  thread_local const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  Sum sum{};
+  CHECK(context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 && EVP_DigestUpdate(context.get(), first.data(), first.size()) == 1 &&
+        EVP_DigestUpdate(context.get(), second.data(), second.size()) == 1 && EVP_DigestFinal_ex(context.get(), sum.data(), nullptr) == 1);
   return to_hex(sum);
 }
 
