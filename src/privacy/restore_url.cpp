@@ -41,7 +41,7 @@ bool matches(std::string_view host, std::string_view listed) {
 
 void UrlContext::leave() {
   where_ = Where::outside;
-  reads_host_ = allowed_ = hostless_ = false;
+  reads_host_ = allowed_ = denied_ = false;
   tail_.clear();
   name_.clear();
 }
@@ -54,7 +54,7 @@ void UrlContext::end() {
 void UrlContext::begin(Where where, bool reads_host) {
   where_ = where;
   reads_host_ = reads_host;
-  allowed_ = hostless_ = false;
+  allowed_ = denied_ = false;
   host_.clear();
   depth_ = 0;
 }
@@ -105,7 +105,7 @@ void UrlContext::look_for_start(char c) {
   if (ends("//") || std::any_of(schemes.begin(), schemes.end(), ends)) return begin(Where::bare, true);
   if (std::any_of(hostless_schemes.begin(), hostless_schemes.end(), ends)) {
     begin(Where::bare, false);
-    hostless_ = true;
+    denied_ = true;
     return;
   }
   if (ends("www.") && (name_ == "www" || (name_.size() > 3 && !is_alnum(name_[name_.size() - 4])))) {
@@ -121,21 +121,24 @@ void UrlContext::look_for_start(char c) {
 }
 
 void UrlContext::look_for_host(char c) {
+  const auto ends = [&](std::string_view text) { return tail_is(text); };
+  denied_ = denied_ || std::any_of(hostless_schemes.begin(), hostless_schemes.end(), ends);
+  if (denied_) return;
   if (tail_is("//")) {  // also a URL inside a URL: whoever follows the outer one may be sent on
-    reads_host_ = !hostless_;
+    reads_host_ = true;
     allowed_ = false;
     host_.clear();
     return;
   }
-  if (std::any_of(hostless_schemes.begin(), hostless_schemes.end(), [&](std::string_view scheme) { return tail_is(scheme); })) {
-    hostless_ = true;
-    reads_host_ = allowed_ = false;
+  if (!reads_host_) {  // a path, or a link's first characters: "//" or "scheme://" may yet come, unless it is of this very place
+    const bool path = tail_.size() >= 2 && tail_[tail_.size() - 2] == '/' && c != '/';
+    denied_ = !allowed_ && (path || c == '?' || c == '#');
+    return;
   }
-  if (!reads_host_) return;
   if (c == '/' && host_.empty()) return;
   if (c == '/' || c == '?' || c == '#') return decide_host();
   host_ += c;
-  if (host_.size() > max_host) reads_host_ = false;
+  denied_ = host_.size() > max_host;
 }
 
 void UrlContext::decide_host() {
@@ -143,5 +146,6 @@ void UrlContext::decide_host() {
   std::string_view host = host_;
   if (const size_t at = host.rfind('@'); at != std::string_view::npos) host = host.substr(at + 1);
   if (const size_t port = host.find(':'); port != std::string_view::npos) host = host.substr(0, port);
-  allowed_ = rules_->urls_allowlist && std::any_of(rules_->url_hosts.begin(), rules_->url_hosts.end(), [&](const std::string& listed) { return matches(host, listed); });
+  allowed_ = !host.empty() && rules_->urls_allowlist && std::any_of(rules_->url_hosts.begin(), rules_->url_hosts.end(), [&](const std::string& listed) { return matches(host, listed); });
+  denied_ = !allowed_;
 }

@@ -11,7 +11,7 @@ class UrlContext {
   void read(char32_t code_point);
   void end();                        // the string that it stood in is over
   bool inside() const { return where_ != Where::outside; }
-  bool allowed() const { return inside() && allowed_; }  // the host is known and on the list
+  bool allowed() const { return inside() && allowed_ && !denied_; }  // the host is known and on the list
 
  private:
   enum class Where : uint8_t { outside, bare, link, attribute_start, attribute };
@@ -28,7 +28,7 @@ class UrlContext {
   char quote_ = 0;                   // that ends the attribute; 0: a space does
   int depth_ = 0;                    // of brackets inside a link's target
   bool reads_host_ = false, allowed_ = false;
-  bool hostless_ = false;            // data:, javascript: and the like
+  bool denied_ = false;              // for good: a host that is not listed, none at all, data:, javascript: and the like
   std::string host_;                 // so far, with what stands before an "@"
   std::string tail_;                 // last characters, in lower case
   std::string name_;                 // run of characters of a host's name just read
