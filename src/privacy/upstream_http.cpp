@@ -7,6 +7,7 @@
 #include <cstring>
 #include <curl/curl.h>
 #include <openssl/crypto.h>
+#include <optional>
 
 namespace {
 
@@ -64,6 +65,7 @@ struct Transfer {
   CURL* handle;
   HttpOutcome& outcome;
   Clock::time_point started = Clock::now(), heard = started;
+  std::optional<Clock::time_point> complete{};
   size_t seen = 0;
   bool refused = false, too_long = false;
 
@@ -84,9 +86,12 @@ struct Transfer {
     const auto now = Clock::now();
     return now - heard > std::chrono::milliseconds(limits.idle_ms) || now - started > std::chrono::milliseconds(limits.total_ms);
   }
-  bool patient() const {
+  // False when the answer has long been complete, whatever still comes.
+  bool patient() {
     const int patience = reader.patience_ms();
-    return patience < 0 || Clock::now() - heard <= std::chrono::milliseconds(patience);
+    if (patience < 0) return true;
+    if (!complete) complete = Clock::now();
+    return Clock::now() - *complete <= std::chrono::milliseconds(patience);
   }
 };
 
@@ -140,7 +145,7 @@ HttpOutcome::Kind kind_of(CURLcode code, const Transfer& transfer) {
 }
 
 // Until it has ended, is stopped, or nothing has come for too long. What libcurl said, or nothing when it was left early.
-HttpOutcome::Kind drive(CURLM* multi, const Transfer& transfer, const std::stop_token& stop) {
+HttpOutcome::Kind drive(CURLM* multi, Transfer& transfer, const std::stop_token& stop) {
   using enum HttpOutcome::Kind;
   const std::stop_callback wake(stop, [&] { curl_multi_wakeup(multi); });
   for (int running = 1;;) {
