@@ -200,6 +200,7 @@ Result<std::unique_ptr<Gate>> Gate::make(GateConfig config, Completer& local, st
   TRY(parts->consents, ConsentBook::open(parts->policy.vault_dir));
   if (!config.audit.path.empty()) {
     TRY(parts->audit, AuditLog::open(config.audit, parts->policy));
+    TRY(parts->pending, PendingLines::open(config.audit.path + ".pending", *parts->audit));
   }
   return assemble_gate(std::move(parts));
 }

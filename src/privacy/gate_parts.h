@@ -6,6 +6,7 @@
 #include "privacy/audit.h"
 #include "privacy/consent.h"
 #include "privacy/gate_metrics.h"
+#include "privacy/gate_pending.h"
 #include "privacy/privacy.h"
 #include "privacy/upstream.h"
 
@@ -16,6 +17,7 @@ struct GateParts {
   std::unique_ptr<VaultBook> vaults;
   std::unique_ptr<ConsentBook> consents;
   std::unique_ptr<AuditLog> audit;                   // none: a dry gate, which sends nothing
+  std::unique_ptr<PendingLines> pending;             // none: lines of a program that dies are lost
   Completer* local = nullptr;                        // none: a dry gate
   GateMetrics metrics{};
   std::atomic<bool> audit_broken{false};             // a line could not be written: nothing leaves any more

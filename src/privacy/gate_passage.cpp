@@ -90,7 +90,6 @@ Passage::Answer Passage::decided_by_client(Choice choice, const std::string& id)
 }
 
 Passage::Answer Passage::offer(const ConsentSubject& subject, std::vector<Choice> choices) {
-  if (!record_.ready()) return closed("the audit log cannot be written");
   const std::vector<Action> actions = masking_what_was_asked(actions_);
   auto masked = mask_all(parts_, case_, requests_, actions, target_);
   if (!masked) return closed("it could not be masked");
@@ -106,7 +105,6 @@ Passage::Answer Passage::offer(const ConsentSubject& subject, std::vector<Choice
 
 Passage::Answer Passage::to_cloud() {
   if (const auto field = cannot_leave(case_, requests_, actions_, target_)) return pinned() ? unsupported(*field) : locally();
-  if (!record_.ready()) return closed("the audit log cannot be written");
   if (!pinned() && !target_.upstream->open()) return record_.fell_back({}), locally();
   auto masked = mask_all(parts_, case_, requests_, actions_, target_);
   if (!masked) return closed("it could not be masked");
@@ -116,6 +114,11 @@ Passage::Answer Passage::to_cloud() {
   cloud_.model = target_.cloud_label();
   if (parts_.policy.disclose == Policy::Disclose::headers) cloud_.classes = std::move(classes);
   cloud_.dropped_fields = dropped_of(*masked, requests_.front(), target_.upstream->options().wire);
+  record_.settled(case_.findings, actions_);
+  record_.routed(cloud_.route, cloud_.model);
+  size_t bytes = 0;
+  for (const Masked& one : *masked) bytes += target_.upstream->body(one.clean, target_.model, true).size();
+  if (!record_.reserve(bytes)) return closed("the audit log cannot be written");
   return send(*masked);
 }
 
@@ -123,7 +126,6 @@ Passage::Answer Passage::send(std::vector<Masked>& masked) {
   const ChoiceSink out{[this](size_t choice, const Delta& delta) { return announce_cloud(), out_.delta(choice, delta); },
                        [this](size_t choice, const Finish& finish) { return announce_cloud(), out_.end(choice, finish); }};
   std::vector<Finish> finishes(requests_.size());
-  record_.routed(cloud_.route, cloud_.model);
   for (size_t i = 0; i < masked.size(); ++i) {
     const std::vector<size_t>& choices = case_.groups[i].choices;
     GateAnswer answer(masked[i].ledger, parts_.policy.restore, out, choices);

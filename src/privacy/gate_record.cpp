@@ -19,8 +19,21 @@ GateRecord::GateRecord(GateParts& parts, const GateNotes& notes, std::string req
 
 void GateRecord::decided(const Decision& decision, std::span<const FieldFinding> findings) {
   action_ = decision.action;
-  findings_ = audit_findings(findings, decision.of_finding);
+  settled(findings, decision.of_finding);
   parts_.metrics.findings(findings, decision.of_finding);
+}
+
+void GateRecord::settled(std::span<const FieldFinding> findings, std::span<const Action> actions) { findings_ = audit_findings(findings, actions); }
+
+bool GateRecord::reserve(size_t bytes) {
+  if (!parts_.audit || parts_.audit_broken) return false;
+  if (!parts_.pending) return true;
+  Json line = this->line();
+  line["status"] = 0;
+  line["code"] = "interrupted";
+  line["bytes_upstream"] = bytes;      // as if all had left: nobody knows how far they came
+  reserved_ = parts_.pending->put(id_, line).has_value();
+  return reserved_;
 }
 
 void GateRecord::sent(const UpstreamAnswer& answer) {
@@ -73,7 +86,11 @@ void GateRecord::write() {
   if (!parts_.audit) return;
   try {
     const Status status = parts_.audit->append("request", line());
-    if (status) return void(parts_.audit_broken = false);
+    if (status) {
+      parts_.audit_broken = false;
+      if (reserved_) parts_.pending->drop(id_);
+      return;
+    }
     parts_.audit_broken = true;
     std::fprintf(stderr, "calla: %s; nothing is sent to an upstream\n", status.error().message.c_str());
   } catch (const std::exception&) {

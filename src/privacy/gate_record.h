@@ -14,9 +14,11 @@ class GateRecord {
   ~GateRecord() { write(); }
 
   const std::string& id() const { return id_; }
-  // False when the log cannot take a line: nothing may be sent.
-  bool ready() const { return parts_.audit && !parts_.audit_broken.load(); }
   void decided(const Decision& decision, std::span<const FieldFinding> findings);
+  void settled(std::span<const FieldFinding> findings, std::span<const Action> actions);  // what is done in the end, where a consent changed it
+  // Before anything is sent: makes sure that a line will stand in the log even if the program dies with `bytes` under way. False:
+  // nothing may be sent.
+  bool reserve(size_t bytes);
   void routed(std::string route, std::string model) { route_ = std::move(route), model_ = std::move(model); }
   void scanned(int64_t us) { scan_us_ += us; }
   void sent(const UpstreamAnswer& answer);
@@ -32,7 +34,7 @@ class GateRecord {
   GateParts& parts_;
   const std::string id_, key_, endpoint_, requested_;
   const size_t bytes_in_;
-  bool written_ = false;
+  bool written_ = false, reserved_ = false;
   std::string route_ = "refused", model_, code_, fallback_;
   Action action_ = Action::allow;
   int status_ = 500;                   // of a request that ended in a way nobody foresaw

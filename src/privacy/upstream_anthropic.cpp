@@ -27,12 +27,13 @@ Json input_of(const Json& function) {
 // Of a message: its text, or the texts of its parts. What is neither is never sent.
 std::string content_of(const Json& message) {
   const auto content = message.find("content");
-  if (content == message.end() || content->is_null()) return "";
+  if (content == message.end() || content->is_null()) return message.contains("audio") ? text_in(message["audio"], "transcript") : "";
   if (content->is_string()) return content->get<std::string>();
   std::string out;
   for (const Json& part : *content) {
-    if (text_in(part, "type") != "text") throw std::invalid_argument("a part of a message is no text");
-    out += (out.empty() ? "" : "\n") + text_in(part, "text");
+    const std::string type = text_in(part, "type");
+    if (type != "text" && type != "refusal") throw std::invalid_argument("a part of a message is no text");
+    out += (out.empty() ? "" : "\n") + text_in(part, type.c_str());
   }
   return out;
 }
@@ -47,6 +48,10 @@ Json blocks_of(const Json& message, const std::string& role) {
   }
   add_text(content, blocks);
   add_text(text_in(message, "refusal"), blocks);
+  if (message.contains("function_call")) {  // an older way to call, without an id: its result names the function
+    const Json& function = message["function_call"];
+    blocks.push_back({{"type", "tool_use"}, {"id", text_in(function, "name")}, {"name", text_in(function, "name")}, {"input", input_of(function)}});
+  }
   const auto calls = message.find("tool_calls");
   if (calls == message.end() || !calls->is_array()) return blocks;
   for (const Json& call : *calls) {

@@ -25,14 +25,19 @@ void copy_text(const Json& from, const char* name, Json& to) {
   if (found != from.end() && found->is_string()) to[name] = *found;
 }
 
+// {"type": "text", "text"}, or the same with "refusal" for both.
+Json part_of(const Json& given) {
+  for (const char* type : {"text", "refusal"}) {
+    if (given.value("type", "") == type && given.contains(type) && given[type].is_string()) return {{"type", type}, {type, given[type]}};
+  }
+  throw std::invalid_argument("a part of a message is no text");
+}
+
 // A text, or a list of texts. What is neither is never sent.
 Json content_of(const Json& content) {
   if (content.is_string()) return content;
   Json parts = Json::array();
-  for (const Json& part : content) {
-    if (part.value("type", "") != "text" || !part.contains("text") || !part["text"].is_string()) throw std::invalid_argument("a part of a message is no text");
-    parts.push_back({{"type", "text"}, {"text", part["text"]}});
-  }
+  for (const Json& part : content) parts.push_back(part_of(part));
   return parts;
 }
 
@@ -41,10 +46,11 @@ Json message_of(const Json& given) {
   Json out = {{"role", given.value("role", "user")}};
   const bool calls = given.contains("tool_calls") && given["tool_calls"].is_array() && !given["tool_calls"].empty();
   const auto content = given.find("content");
-  const bool says = content != given.end() && !content->is_null();
-  out["content"] = says ? content_of(*content) : calls ? Json() : Json("");
+  const bool says = content != given.end() && !content->is_null(), speaks = given.contains("audio") && given["audio"].contains("transcript");
+  out["content"] = says ? content_of(*content) : speaks ? given["audio"]["transcript"] : calls || given.contains("function_call") ? Json() : Json("");
   for (const char* name : {"name", "reasoning_content", "refusal", "tool_call_id"}) copy_text(given, name, out);
   if (calls) out["tool_calls"] = tool_calls_of(given);
+  if (given.contains("function_call")) out["function_call"] = {{"name", given["function_call"].value("name", "")}, {"arguments", arguments_text(given["function_call"])}};
   return out;
 }
 
