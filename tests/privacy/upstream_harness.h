@@ -36,10 +36,13 @@ inline std::unique_ptr<Upstream> upstream_of(UpstreamOptions options) {
 
 // What came, choice by choice.
 struct Heard {
+  Heard() = default;
+  Heard(const Heard&) = delete;        // its sink knows where it lies
   struct Call { std::string id, name, arguments; };
   struct Choice { std::string text, reasoning; std::vector<Call> calls; int ends = 0; Finish finish; };
   std::vector<Choice> choices = std::vector<Choice>(4);
   int deltas = 0;
+  void forget() { choices.assign(4, {}), deltas = 0; }
   std::function<bool()> after = [] { return true; };
   ChoiceSink sink{[this](size_t choice, const Delta& delta) { return take(choices.at(choice), delta); },
                   [this](size_t choice, const Finish& finish) { return choices.at(choice).ends += 1, choices.at(choice).finish = finish, true; }};
