@@ -45,7 +45,7 @@ std::vector<IdRule> card_rules() {
   constexpr std::string_view fours = "4~4~4~4";
   return {
       brand("visa", "9{16}", fours, card<is_visa>, strong),
-      brand("visa", "9{13}|9{19}", "4~3~3~3|4~4~5|4~4~4~4~3", card<is_visa>, no, fair),  // 13: milliseconds, 19: identifiers of 64 bits
+      brand("visa", "9{13}|9{19}", "4~3~3~3|4~4~5|4~4~4~4~3", card<is_visa>, no, likely),  // 13: milliseconds, 19: identifiers of 64 bits
       brand("mastercard", "9{16}", fours, card<is_mastercard>, strong),
       brand("amex", "9{15}", "4~6~5", card<is_amex>, strong),
       brand("discover", "9{16,19}", fours, card<is_discover>, strong),
@@ -55,7 +55,7 @@ std::vector<IdRule> card_rules() {
       brand("diners", "9{15,19}", fours, card<is_diners>, no, likely),
       brand("mir", "9{16}", fours, card<is_mir>, strong),
       brand("rupay", "9{16}", fours, card<is_rupay>, fair),
-      brand("maestro", "9{12,19}", fours, card<is_maestro>, no, fair),
+      brand("maestro", "9{12,19}", fours, card<is_maestro>, no, likely),
       brand("card", "9{12,19}", fours, card<is_any>, no, no),
       {.kind = "card_expiry", .tier = 'a', .cls = PrivacyClass::card, .shape = "9{4}|9{6}", .written = "2/2|2-2|2/4|2-4", .check = expiry, .introduced = true,
        .labels = "valid thru|valid through|good thru|expiry date|expiration date|exp date|card expiry|card expires|有效期|有效期限|有效期至|到期日|有効期限|유효기간|gültig bis|"

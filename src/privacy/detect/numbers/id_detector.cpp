@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include "privacy/detect/numbers/card_details.h"
+#include "privacy/view.h"
 
 namespace numbers {
 namespace {
@@ -34,6 +35,25 @@ bool in_a_row(std::span<const Token> chain, size_t first, size_t last) {
   const auto number = [](const Token& token) { return token.digit && !token.letter; };
   if (first > 0 && number(chain[first - 1]) && chain[first - 1].link == ' ') return true;
   return last + 1 < chain.size() && number(chain[last + 1]) && chain[last].link == ' ';
+}
+
+// As pages are: Thai and Devanagari letters come apart.
+std::vector<std::string> folded_words(std::string_view labels) {
+  std::vector<std::string> out;
+  for (const std::string_view word : alternatives(labels)) out.push_back(folded(word).text);
+  return out;
+}
+
+LabelSet add_words(LabelBook& book, const std::vector<std::string>& words) {
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  return book.add(views);
+}
+
+// "312345678 is my passport number", 312345678是我的護照號碼.
+bool introduced_after(const Page& page, LabelSet labels, size_t end) {
+  static constexpr std::string_view verbs[] = {" is my ", " is our ", " is the ", " is her ", " is his ", " is their ", "為", "为", "是", "係", " 為", " 为", " 是", "が", "は"};
+  const std::string_view rest = page.text.substr(end);
+  return std::ranges::any_of(verbs, [&](std::string_view verb) { return rest.starts_with(verb); }) && page.labels.after(labels, end);
 }
 
 }  // namespace
@@ -81,11 +101,11 @@ bool IdDetector::Candidate::add(std::string_view text, size_t at) {
 IdDetector::IdDetector(char tier, std::vector<IdRule> rules, LabelBook& book) : tier_(tier), rules_(std::move(rules)), others_(book.add(other_things)) {
   std::erase_if(rules_, [&](const IdRule& rule) { return rule.tier != tier; });
   for (const IdRule& rule : rules_) written_.push_back(groupings_of(rule.written));
-  std::vector<std::string_view> all_words;
+  std::vector<std::string> all_words;
   for (size_t i = 0; i < rules_.size(); ++i) {
-    const std::vector<std::string_view> words = alternatives(rules_[i].labels);
+    const std::vector<std::string> words = folded_words(rules_[i].labels);
     all_words.insert(all_words.end(), words.begin(), words.end());
-    const LabelSet labels = book.add(words);
+    const LabelSet labels = add_words(book, words);
     for (const Shape& shape : shapes_of(rules_[i].shape)) {
       Length& length = by_length_[shape.length];
       const Ready ready{&rules_[i], shape, labels, &written_[i]};
@@ -94,7 +114,7 @@ IdDetector::IdDetector(char tier, std::vector<IdRule> rules, LabelBook& book) : 
       if ((shape.digits & 1) == 0) longest_after_letter_ = std::max(longest_after_letter_, shape.length);
     }
   }
-  all_words_ = book.add(all_words);
+  all_words_ = add_words(book, all_words);
 }
 
 void IdDetector::find(const Page& page, std::vector<Hit>& out) const {
@@ -158,7 +178,7 @@ float IdDetector::score(const Page& page, const Candidate& candidate, const Read
   }
   const size_t begin = candidate.chain[candidate.first].begin, end = candidate.chain[candidate.last].end;
   const bool introduces = candidate.label && page.labels.introduces(ready.labels, begin);
-  const bool near = introduces || (candidate.label && !rule.introduced && page.labels.near(ready.labels, begin, end));
+  const bool near = introduces || (candidate.label && (rule.introduced ? introduced_after(page, ready.labels, end) : page.labels.near(ready.labels, begin, end)));
   if (alone == no && !near) return 0;
 
   const Verdict verdict = rule.check(compact.substr(rule.prefix.size()));
