@@ -53,6 +53,13 @@ TEST(NumberPrecision, NumberSoup) {  // F2
   EXPECT_EQ(false_hits(text), 0u);
 }
 
+TEST(NumberPrecision, TimesInMilliseconds) {
+  Rng rng(14);
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += "at 17" + random_digits(rng, 11) + "\n" + "us 17" + random_digits(rng, 14) + "\nns 17" + random_digits(rng, 17) + "\n";
+  EXPECT_EQ(false_hits(text), 0u);
+}
+
 TEST(NumberPrecision, NothingOfTheseIsAnIdentifier) {
   for (const std::string text : {
            "550e8400-e29b-41d4-a716-446655440000 and 1.2.3.4 in v1.2.3.4",

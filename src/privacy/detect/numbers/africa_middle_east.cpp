@@ -8,6 +8,9 @@ namespace {
 // Birth, sex, citizenship 0 to 2, a digit of the office, Luhn.
 Verdict south_africa(std::string_view n) { return verdict(is_yymmdd(n.substr(0, 6)) && n[10] <= '2' && luhn(n)); }
 
+// Milliseconds since 1970 begin with a 1.
+Verdict south_africa_unlike_time(std::string_view n) { return n[0] != '1' ? south_africa(n) : Verdict::impossible; }
+
 Verdict israel(std::string_view n) { return all_same(n) ? Verdict::impossible : verdict(luhn(n)); }
 
 Verdict turkey(std::string_view n) {
@@ -21,7 +24,8 @@ Verdict turkey(std::string_view n) {
 
 std::vector<IdRule> africa_middle_east_rules() {
   return {
-      {.kind = "za_id", .shape = "9{13}", .written = "6 4 2 1|6 4 3|6-4-2-1|6 4 1 1 1", .check = south_africa, .bare = fair, .grouped = sure,
+      {.kind = "za_id", .shape = "9{13}", .check = south_africa_unlike_time, .bare = fair},
+      {.kind = "za_id", .shape = "9{13}", .written = "6 4 2 1|6 4 3|6-4-2-1|6 4 1 1 1", .check = south_africa, .grouped = sure,
        .labels = "sa id|rsa id|id no|id number|identity number|south african id|id-nommer|identiteitsnommer|南非身份证|南非身分證"},
       {.kind = "il_id", .shape = "9{9}", .written = "8-1|1-7-1", .check = israel, .grouped = faint,
        .labels = "תעודת זהות|ת.ז|ת\"ז|מספר זהות|teudat zehut|israeli id|israel id|id no|id number|以色列身份证|以色列身分證"},

@@ -48,9 +48,11 @@ std::vector<IdRule> card_rules() {
       brand("visa", "9{13}|9{19}", "4~3~3~3|4~4~5|4~4~4~4~3", card<is_visa>, no, likely),  // 13: milliseconds, 19: identifiers of 64 bits
       brand("mastercard", "9{16}", fours, card<is_mastercard>, strong),
       brand("amex", "9{15}", "4~6~5", card<is_amex>, strong),
-      brand("discover", "9{16,19}", fours, card<is_discover>, strong),
+      brand("discover", "9{16}", fours, card<is_discover>, strong),
+      brand("discover", "9{17,19}", "4~4~4~4~3", card<is_discover>, no, likely),
       brand("unionpay", "9{16,19}", "4~4~4~4|4~4~4~4~3|6~13", card<is_unionpay>, strong),
-      brand("jcb", "9{16,19}", fours, card<is_jcb>, strong),
+      brand("jcb", "9{16}", fours, card<is_jcb>, strong),
+      brand("jcb", "9{17,19}", "4~4~4~4~3", card<is_jcb>, no, likely),
       brand("diners", "9{14}", "4~6~4", card<is_diners>, likely),
       brand("diners", "9{15,19}", fours, card<is_diners>, no, likely),
       brand("mir", "9{16}", fours, card<is_mir>, strong),

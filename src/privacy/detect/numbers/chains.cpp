@@ -35,6 +35,7 @@ Link link_at(std::string_view text, size_t at) {
   const char c = here(0);
   if (c != ' ' && c != '-' && c != '.' && c != '/' && c != '(') return {0, at};
   if (is_alnum(here(1))) return {c, at + 1};
+  if (c == ' ' && here(1) == ' ' && is_alnum(here(2))) return {' ', at + 2};
   if (c == ' ' && here(1) == '(' && is_alnum(here(2))) return {'(', at + 2};
   if (c == ' ' && here(1) == '-' && here(2) == ' ' && is_alnum(here(3))) return {'-', at + 3};
   return {0, at};

@@ -19,8 +19,8 @@ constexpr size_t other_reach = 24;      // code points
 constexpr std::string_view other_things[] = {
     "order", "order no", "order number", "order id", "invoice", "invoice no", "isbn", "issn", "ean", "upc", "sku", "tracking", "tracking number", "shipment", "part no", "part number",
     "serial", "serial number", "model", "version", "commit", "build", "revision", "timestamp", "epoch", "uuid", "guid", "pid", "ticket", "issue", "request id", "trace id",
-    "transaction id", "example", "sample", "dummy", "placeholder", "訂單", "订单", "訂單編號", "订单号", "追蹤", "追踪", "物流", "快遞", "快递", "運單", "运单", "書號", "书号", "型號",
-    "型号", "序號", "序列号", "版本", "時間戳", "时间戳", "測試", "测试", "注文", "注文番号", "追跡番号", "伝票番号", "주문", "주문번호", "송장", "bestellnummer", "commande", "pedido", "ordine"};
+    "transaction id", "訂單", "订单", "訂單編號", "订单号", "追蹤", "追踪", "物流", "快遞", "快递", "運單", "运单", "書號", "书号", "型號",
+    "型号", "序號", "序列号", "版本", "時間戳", "时间戳", "注文", "注文番号", "追跡番号", "伝票番号", "주문", "주문번호", "송장", "bestellnummer", "commande", "pedido", "ordine"};
 
 // Part of a longer number: a tail of a UUID, the decimals of a fraction, a telephone number after "+".
 bool attached(std::string_view text, std::span<const Token> chain, size_t first, size_t last) {
@@ -90,7 +90,7 @@ bool IdDetector::Candidate::add(std::string_view text, size_t at) {
     const Token& before = chain[at - 1];
     grouping.add(before.size(), before.link);
     shortest = std::min(shortest, before.size());
-    uniform = uniform && before.link == chain[first].link && before.link != '(';
+    uniform = uniform && before.link == chain[first].link && (before.link == ' ' || before.link == '-' || before.link == '.');
   }
   whole = grouping;
   whole.add(token.size(), 0);
@@ -189,7 +189,8 @@ float IdDetector::score(const Page& page, const Candidate& candidate, const Read
   validated = passed && (near || alone >= likely);
   if (!near) return alone >= least && alone < sure && page.labels.before(others_, begin, other_reach) ? alone - other_thing : alone;
   if (passed) return std::max(rule.labelled, alone);
-  if (verdict == Verdict::unchecked) return std::max(alone, introduces ? std::min(rule.labelled, label_alone) : label_near);
+  const bool date_like = candidate.letters == 0 && !candidate.single() && !usual && candidate.shortest < 3;
+  if (verdict == Verdict::unchecked) return date_like ? alone : std::max(alone, introduces ? std::min(rule.labelled, label_alone) : label_near);
   const bool whole = candidate.letters != 0 || !in_a_row(candidate.chain, candidate.first, candidate.last);
   return whole && (introduces || usual || candidate.letters != 0) ? typo : 0;
 }

@@ -23,6 +23,8 @@ Verdict rrn(std::string_view n) {
   const int sum = weighted(n, {2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5});
   return verdict(rrn_date(n) && (11 - sum % 11) % 10 == digit_at(n, 12));
 }
+// Milliseconds since 1970 begin with a 1.
+Verdict rrn_unlike_time(std::string_view n) { return n[0] != '1' ? rrn(n) : Verdict::impossible; }
 // Numbers issued since October 2020 end in random digits.
 Verdict rrn_random(std::string_view n) { return rrn_date(n) ? Verdict::unchecked : Verdict::failed; }
 
@@ -37,7 +39,8 @@ std::vector<IdRule> japan_korea_rules() {
       {.kind = "jp_my_number", .tier = 'a', .shape = "9{12}", .written = "4~4~4", .check = my_number, .grouped = even,
        .labels = "マイナンバー|個人番号|my number|mynumber|my number card|individual number|個人編號|个人编号|日本個人番號|日本个人号码|마이넘버|개인번호"},
       {.kind = "jp_corporate_number", .tier = 'c', .shape = "9{13}", .check = corporate, .labelled = company, .labels = "法人番号|corporate number|法人編號|法人编号|법인번호"},
-      {.kind = "kr_rrn", .tier = 'a', .shape = "9{13}", .written = "6-7", .check = rrn, .bare = fair, .grouped = sure, .labels = rrn_words},
+      {.kind = "kr_rrn", .tier = 'a', .shape = "9{13}", .written = "6-7", .check = rrn, .grouped = sure, .labels = rrn_words},
+      {.kind = "kr_rrn", .tier = 'a', .shape = "9{13}", .check = rrn_unlike_time, .bare = fair},
       {.kind = "kr_rrn", .tier = 'a', .shape = "9{13}", .written = "6-7", .check = rrn_random, .grouped = fair, .labels = rrn_words},
   };
 }

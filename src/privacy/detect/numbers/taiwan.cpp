@@ -38,7 +38,7 @@ constexpr std::string_view id_words =
     "identification number|taiwan id|taiwanese id|roc id|身分証番号|台湾の身分証|대만 신분증";
 constexpr std::string_view resident_words =
     "居留證|居留證號|居留證號碼|外僑居留證|統一證號|居留证|身分證|身份證|arc|arc no|alien resident certificate|resident certificate|ui no|ui number|residence permit|id no|id number|在留証|외국인거류증";
-constexpr std::string_view usual = "1~9|1~3~3~3|4~3~3|2~4~4|2~8";
+constexpr std::string_view usual = "1~9|1~3~3~3|1~4~5|1~5~4|4~3~3|2~3~5|2~4~4|2~8";
 
 }  // namespace
 

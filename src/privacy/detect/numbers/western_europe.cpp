@@ -48,6 +48,9 @@ Verdict french_nir(std::string_view id) {
   return verdict(97 - mod_97({digits, 13}) == number_of(id.substr(13)));
 }
 
+// What random digits seldom are: complete, and with the sex of a resident.
+Verdict plain_french_nir(std::string_view id) { return id[0] <= '2' && number_of(id.substr(3, 2)) <= 12 ? french_nir(id) : Verdict::impossible; }
+
 Verdict dutch_bsn(std::string_view n) {
   if (all_same(n)) return Verdict::impossible;
   return verdict((weighted(n, {9, 8, 7, 6, 5, 4, 3, 2}) - digit_at(n, 8)) % 11 == 0);
@@ -84,10 +87,11 @@ std::vector<IdRule> western_europe_rules() {
        .labels = "rvnr|rentenversicherungsnummer|versicherungsnummer|sozialversicherungsnummer|sv-nummer|rv-nummer|pension insurance number|german social security"},
       {.kind = "de_id_card", .shape = "*{9}|*{9}9", .check = german_card, .introduced = true,
        .labels = "personalausweis|personalausweisnummer|ausweisnummer|ausweis-nr|perso|reisepass|reisepassnummer|passnummer|german id card|german passport|id card no|id card number"},
-      {.kind = "fr_nir", .shape = "9{6}*9{8}", .written = "1~2~2~2~3~3~2|1~2~2~2~3~3-2|1 2 2 2 3 3-2|13~2", .check = french_nir, .bare = likely, .grouped = sure,
+      {.kind = "fr_nir", .shape = "9{6}*9{8}", .check = plain_french_nir, .bare = likely},
+      {.kind = "fr_nir", .shape = "9{6}*9{8}", .written = "1~2~2~2~3~3~2|1 2 2 2 3 3-2|13~2", .check = french_nir, .grouped = sure,
        .labels = "nir|insee|numéro insee|sécurité sociale|securite sociale|numéro de sécurité sociale|n° de sécurité sociale|numéro de sécu|carte vitale|french social security|法國社會安全號碼|法国社保号"},
       {.kind = "nl_bsn", .shape = "9{9}", .written = "3~3~3|4~2~3|4~3~2", .check = dutch_bsn, .labels = "bsn|burgerservicenummer|sofinummer|sofi-nummer|citizen service number|dutch id|荷蘭公民號碼|荷兰公民号码"},
-      {.kind = "be_national", .shape = "9{11}", .written = "2.2.2-3.2|6-3-2|6 3 2|2 2 2 3 2|2-2-2-3-2|6-3.2", .check = belgian, .bare = fair, .grouped = sure,
+      {.kind = "be_national", .shape = "9{11}", .written = "2.2.2-3.2|6-3-2|6 3 2|2 2 2 3 2|2-2-2-3-2|6-3.2", .check = belgian, .grouped = sure,
        .labels = "rijksregisternummer|rijksregister|insz|niss|numéro national|numéro de registre national|registre national|nationalregisternummer|belgian national number|national number|"
                  "national register number"},
       {.kind = "ch_ahv", .shape = "9{13}", .written = "3.4.4.2|3 4 4 2|3-4-4-2", .check = swiss_ahv, .bare = fair, .grouped = sure,
