@@ -8,6 +8,8 @@
 #include "privacy/detect/detect.h"
 #include "privacy/scanner.h"
 
+namespace number_tests {
+
 inline const Scanner& number_scanner() {
   static const std::shared_ptr<const Scanner> scanner = [] {
     auto book = std::make_unique<LabelBook>();
@@ -71,3 +73,5 @@ inline std::string random_of(Rng& rng, std::string_view alphabet, size_t n) {
   return out;
 }
 inline std::string random_digits(Rng& rng, size_t n) { return random_of(rng, "0123456789", n); }
+
+}  // namespace number_tests

@@ -4,6 +4,8 @@
 #include "privacy/detect/numbers/keccak.h"
 #include "privacy/number_scan.h"
 
+using namespace number_tests;
+
 namespace {
 
 void expect_hit(const std::string& text, const std::string& value, std::string_view kind, float least = 0.5f) { EXPECT_GE(score_of(text, value, kind), least) << kind << ": " << text; }

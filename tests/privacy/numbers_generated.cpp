@@ -1,6 +1,7 @@
 // generated numbers: check digits by the book, one function for each scheme.
 #include "privacy/numbers_generated.h"
 
+namespace number_tests {
 namespace {
 
 using Weights = std::vector<int>;
@@ -259,3 +260,5 @@ const std::vector<GeneratedId>& generated_ids() {
   static const std::vector<GeneratedId> ids = make_ids();
   return ids;
 }
+
+}  // namespace number_tests

@@ -3,6 +3,8 @@
 #include <functional>
 #include "privacy/number_scan.h"
 
+namespace number_tests {
+
 struct GeneratedId {
   std::string_view kind;
   std::function<std::string(Rng&)> make;
@@ -12,3 +14,5 @@ struct GeneratedId {
   bool all_errors = true;               // the scheme detects every single wrong digit
 };
 const std::vector<GeneratedId>& generated_ids();
+
+}  // namespace number_tests

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include "privacy/number_scan.h"
 
+using namespace number_tests;
+
 namespace {
 
 size_t false_hits(const std::string& text) {

@@ -4,6 +4,8 @@
 #include "privacy/detect/numbers/shape.h"
 #include "privacy/numbers_generated.h"
 
+using namespace number_tests;
+
 namespace {
 
 // The best verdict of the rules of a kind.
