@@ -76,8 +76,8 @@ class Reading {
     again.kind = leaf.view.kind;
     return read_page(add(std::move(again), &leaf, depth));
   }
-  bool read_rewritten(ViewKind kind, Rewrites rewrites, const Leaf& leaf) {
-    std::erase_if(rewrites, [&](const Rewrite& r) { return !leaf.is_news(r.begin, r.end); });
+  bool read_rewritten(ViewKind kind, Rewrites&& rewrites, const Leaf& leaf) {
+    if (leaf.parent != nullptr) std::erase_if(rewrites.all(), [&](const Rewrites::One& one) { return !leaf.is_news(one.begin, one.end); });
     if (rewrites.empty()) return true;
     if (!is_decoded(kind)) return read_view(excerpts(leaf.view.text, kind, rewrites), leaf, leaf.depth);
     if (leaf.depth >= rules_.options.limits.decode_depth) return false;

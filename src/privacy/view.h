@@ -1,5 +1,6 @@
 // view: a text as detectors read it, folded or decoded, with the way back to the original.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,13 +16,20 @@ class View {
   struct Origin { size_t begin, end; };
   // The original span behind [begin, end) of `text`. In a decoded view it is the whole encoded blob.
   Origin origin(size_t begin, size_t end) const;
-  bool changed(size_t begin, size_t end) const;  // whether folding altered anything there: it is "folded" rather than "plain"
+  bool changed(size_t begin, size_t end) const;         // whether folding altered anything there: it is "folded" rather than "plain"
+  size_t first_change(size_t begin, size_t end) const;  // where in the original the first altered part of [begin, end) comes from
 
-  size_t first_change(size_t begin, size_t end) const;    // where in the original the first altered part of [begin, end) comes from
+  // `text` grows by bytes of the original as they are, or by others that each stand for all of [begin, end) of it.
+  void append_copy(std::string_view bytes, size_t begin);
+  void append(std::string_view bytes, size_t begin, size_t end);
+  void extend_last(size_t end);                         // the last character stands for the original up to `end` as well
 
-  // Runs of bytes: from `at` on, byte k of the text stands for source + (k - at) when `copied`, else for [source, source_end).
-  struct Piece { size_t at, source, source_end; bool copied; };
-  std::vector<Piece> pieces;                     // by `at`; the first at 0
+ private:
+  // From `at` on, byte k of the text stands for `width` bytes from source + (k - at) * stride on. Small: hostile texts have millions.
+  struct Piece { uint32_t at, source, width; uint16_t stride; bool copied; };
+  const Piece& piece_at(size_t at) const;
+  Origin of_byte(size_t at) const;
+  std::vector<Piece> pieces_;                           // by `at`; none: the text is the original
 };
 
 // privacy.md 2.1: NFKC, decimal digits of all scripts, dashes, look-alikes beside Latin letters; invisible characters gone. `text` is UTF-8.

@@ -32,6 +32,7 @@ bool is_hex(char c) { return is_digit(static_cast<unsigned char>(c)) || ((c | 0x
 // Characters that are not of the alphabet (line breaks) are skipped.
 std::string from_base64(std::string_view text) {
   std::string out;
+  out.reserve(text.size() / 4 * 3 + 3);
   uint32_t bits = 0;
   int n_bits = 0;
   for (const char c : text) {
@@ -45,6 +46,7 @@ std::string from_base64(std::string_view text) {
 
 std::string from_hex(std::string_view text) {
   std::string out;
+  out.reserve(text.size() / 2);
   int high = -1;
   for (const char c : text) {
     if (!is_hex(c)) continue;
@@ -144,21 +146,11 @@ class Finder {
   Blobs find() {
     find_runs();
     find_spaced_hex();
-    for (Rewrites* found : {&out_.base64, &out_.hex, &out_.gzip}) tidy(*found);
+    for (Rewrites* found : {&out_.base64, &out_.hex, &out_.gzip}) found->sort();
     return std::move(out_);
   }
 
  private:
-  static void tidy(Rewrites& found) {
-    std::sort(found.begin(), found.end(), [](const Rewrite& a, const Rewrite& b) { return a.begin < b.begin; });
-    size_t end = 0;
-    std::erase_if(found, [&](const Rewrite& r) {
-      if (r.begin < end) return true;
-      end = r.end;
-      return false;
-    });
-  }
-
   // Every run of 16 has one byte in each stretch of 16: the others need no look.
   void find_runs() {
     size_t done = 0;
@@ -207,7 +199,8 @@ class Finder {
     const size_t end = padded(blob.end);
     const std::string_view text = page_.substr(blob.begin, blob.end - blob.begin);
     if (text.size() < min_encoded) return false;
-    if (text.size() % 2 == 0 && std::all_of(text.begin(), text.end(), is_hex) && keep(from_hex(text), {blob.begin, end}, out_.hex)) return true;
+    const bool pairs = text.size() % 2 == 0 && std::all_of(text.begin(), text.end(), is_hex);
+    if (pairs && is_promising(from_hex(text.substr(0, 32))) && keep(from_hex(text), {blob.begin, end}, out_.hex)) return true;
     if (!is_promising(from_base64(text.substr(0, 32)))) return false;
     return keep(from_base64(text), {blob.begin, end}, out_.base64);
   }
@@ -231,7 +224,7 @@ class Finder {
     if (is_packed(bytes)) return keep_packed(bytes, blob);
     auto text = as_text(bytes);
     if (!text) return false;
-    to.push_back({blob.begin, blob.end, std::move(*text), {}});
+    to.add(blob.begin, blob.end, *text);
     return true;
   }
   bool keep_packed(std::string_view bytes, Blob blob) {
@@ -239,7 +232,7 @@ class Finder {
     out_.over_limit |= unpacked.over_limit;
     auto text = as_text(unpacked.bytes);
     if (!text) return false;
-    out_.gzip.push_back({blob.begin, blob.end, std::move(*text), {}});
+    out_.gzip.add(blob.begin, blob.end, *text);
     return true;
   }
 

@@ -21,8 +21,10 @@ int hex_byte(std::string_view page, size_t at) {
 }
 
 // A code point, as it is shown: control characters are not.
-void append_shown(char32_t c, std::string& out) {
-  if (c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c != 0x7f && c <= 0x10ffff && !(c >= 0xd800 && c <= 0xdfff))) append_utf8(c, out);
+void add_shown(size_t begin, size_t end, char32_t c, Rewrites& out) {
+  std::string text;
+  if (c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c != 0x7f && c <= 0x10ffff && !(c >= 0xd800 && c <= 0xdfff))) append_utf8(c, text);
+  out.add(begin, end, text);
 }
 
 // Escaped bytes side by side are UTF-8, or else Latin-1.
@@ -33,16 +35,20 @@ class Bytes {
   ~Bytes() { flush(); }
   void add(size_t begin, size_t end, int value) {
     if (!run_.empty() && run_.back().end != begin) flush();
+    if (value < 0x80) {
+      flush();
+      add_shown(begin, end, static_cast<char32_t>(value), out_);
+      return;
+    }
     run_.push_back({begin, end, static_cast<uint8_t>(value)});
   }
   void flush() {
+    if (run_.empty()) return;
     std::string bytes;
     for (const EscapedByte& b : run_) bytes.push_back(static_cast<char>(b.value));
     for (size_t i = 0; i < run_.size();) {
       const size_t length = character(bytes, i);
-      Rewrite one{run_[i].begin, run_[i + length - 1].end, {}, {}};
-      append_shown(length > 1 ? code_point_at(bytes, i).value : run_[i].value, one.text);
-      out_.push_back(std::move(one));
+      add_shown(run_[i].begin, run_[i + length - 1].end, length > 1 ? code_point_at(bytes, i).value : run_[i].value, out_);
       i += length;
     }
     run_.clear();
@@ -109,9 +115,7 @@ void find_backslashed(std::string_view page, Rewrites& out) {
     const auto number = unicode_escape(page, at);
     if (!number) continue;
     bytes.flush();
-    Rewrite one{begin, number->end, {}, {}};
-    append_shown(number->value, one.text);
-    out.push_back(std::move(one));
+    add_shown(begin, number->end, number->value, out);
     at = number->end;
   }
 }
@@ -149,9 +153,7 @@ void find_entities(std::string_view page, Rewrites& out) {
       ++at;
       continue;
     }
-    Rewrite one{at, entity->end, {}, {}};
-    append_shown(entity->value, one.text);
-    out.push_back(std::move(one));
+    add_shown(at, entity->end, entity->value, out);
     at = entity->end;
   }
 }
@@ -166,7 +168,7 @@ Rewrites find_escapes(std::string_view page) {
   find_percent(page, all);
   find_backslashed(page, all);
   find_entities(page, all);
-  std::sort(all.begin(), all.end(), [](const Rewrite& a, const Rewrite& b) { return a.begin < b.begin; });
+  all.sort();
   return all;
 }
 
@@ -179,14 +181,15 @@ Rewrites find_quoted_printable(std::string_view page) {
   {
     Bytes bytes(out);
     for (size_t at = page.find('='); at != std::string_view::npos; at = page.find('=', at)) {
-      for (size_t newline = page.find('\n', seen); newline < at; newline = page.find('\n', newline + 1)) line = newline + 1;
+      const size_t newline = page.substr(seen, at - seen).rfind('\n');
+      if (newline != std::string_view::npos) line = seen + newline + 1;
       seen = at;
       const size_t after = page.substr(at + 1, 1) == "\r" ? at + 2 : at + 1;
       if (after < page.size() && page[after] == '\n') {
         bytes.flush();
         if (at > 0 && page[at - 1] != ' ' && page[at - 1] != '=') {
           n_breaks += at - line >= min_mail_line;
-          out.push_back({at, after + 1, {}, {}});
+          out.add(at, after + 1, {});
         }
         at = after + 1;
       } else if (at + 2 < page.size() && is_upper_hex(page[at + 1]) && is_upper_hex(page[at + 2])) {

@@ -13,46 +13,34 @@ size_t border_at_or_before(std::string_view page, size_t at) {
   return at;
 }
 
-void copy(std::string_view page, size_t begin, size_t end, View& view) {
-  if (begin == end) return;
-  const bool goes_on = !view.pieces.empty() && view.pieces.back().copied && view.pieces.back().source + (view.text.size() - view.pieces.back().at) == begin;
-  if (!goes_on) view.pieces.push_back({view.text.size(), begin, end, true});
-  view.text.append(page.substr(begin, end - begin));
-}
-
-// Between excerpts that are not neighbours; it stands for nothing.
-void part(size_t at, View& view) {
-  if (view.text.empty()) return;
-  view.pieces.push_back({view.text.size(), at, at, false});
-  view.text.append("\n\n");
-}
-
-void put(const Rewrite& rewrite, View& view) {
-  const size_t at = view.text.size();
-  if (rewrite.pieces.empty() && !rewrite.text.empty()) view.pieces.push_back({at, rewrite.begin, rewrite.end, false});
-  for (View::Piece piece : rewrite.pieces) {
-    piece.at += at;
-    view.pieces.push_back(piece);
-  }
-  view.text += rewrite.text;
-}
-
 }  // namespace
+
+void Rewrites::sort() {
+  const auto before = [](const One& a, const One& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(all_.begin(), all_.end(), before)) std::sort(all_.begin(), all_.end(), before);
+  size_t end = 0;
+  std::erase_if(all_, [&](const One& one) {
+    if (one.begin < end) return true;
+    end = one.end;
+    return false;
+  });
+}
 
 View excerpts(std::string_view page, ViewKind kind, const Rewrites& rewrites) {
   View view;
   view.kind = kind;
   size_t done = 0;  // of the page
-  for (size_t i = 0; i < rewrites.size(); ++i) {
-    const Rewrite& rewrite = rewrites[i];
-    const size_t from = std::max(done, border_at_or_before(page, rewrite.begin - std::min(rewrite.begin, kept_before)));
-    if (from > done) part(done, view);
-    copy(page, from, rewrite.begin, view);
-    put(rewrite, view);
-    const size_t next = i + 1 < rewrites.size() ? rewrites[i + 1].begin : page.size();
+  const std::vector<Rewrites::One>& all = rewrites.all();
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Rewrites::One& rewrite = all[i];
+    const size_t from = std::max(done, border_at_or_before(page, rewrite.begin - std::min<size_t>(rewrite.begin, kept_before)));
+    if (from > done && !view.text.empty()) view.append("\n\n", done, done);  // between excerpts that are not neighbours; it stands for nothing
+    if (from < rewrite.begin) view.append_copy(page.substr(from, rewrite.begin - from), from);
+    view.append(rewrites.text(rewrite), rewrite.begin, rewrite.end);
+    const size_t next = i + 1 < all.size() ? all[i + 1].begin : page.size();
     done = std::min(next, border_at_or_before(page, std::min(page.size(), rewrite.end + kept_after)));
-    done = std::max(done, rewrite.end);
-    copy(page, rewrite.end, done, view);
+    done = std::max<size_t>(done, rewrite.end);
+    if (rewrite.end < done) view.append_copy(page.substr(rewrite.end, done - rewrite.end), rewrite.end);
   }
   return view;
 }

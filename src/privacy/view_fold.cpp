@@ -31,7 +31,6 @@ class Folder {
       if (end == in_.size()) break;
       at = end + take(end);
     }
-    if (out_.pieces.empty()) out_.pieces.push_back({0, 0, 0, true});
     return std::move(out_);
   }
 
@@ -44,8 +43,8 @@ class Folder {
     switch (fold.fate) {
       case Fate::keep: copy(at, end); break;
       case Fate::drop: break;
-      case Fate::select: extend(end); break;
-      case Fate::mark: follows_latin() ? extend(end) : copy(at, end); break;
+      case Fate::select: out_.extend_last(end); break;  // what is not shown belongs to the character before
+      case Fate::mark: follows_latin() ? out_.extend_last(end) : copy(at, end); break;
       case Fate::replace: replace(fold.text, at, end); break;
       case Fate::look_alike: token_at(at).has_latin ? replace(fold.text, at, end) : copy(at, end); break;
       case Fate::dot: joins(at, end) ? replace(fold.text, at, end) : copy(at, end); break;
@@ -53,29 +52,8 @@ class Folder {
     return c.length;
   }
 
-  void copy(size_t begin, size_t end) {
-    const size_t at = out_.text.size();
-    const bool goes_on = !out_.pieces.empty() && out_.pieces.back().copied && out_.pieces.back().source + (at - out_.pieces.back().at) == begin;
-    if (!goes_on) out_.pieces.push_back({at, begin, begin, true});
-    out_.text.append(in_.substr(begin, end - begin));
-  }
-  void replace(std::string_view text, size_t begin, size_t end) {
-    out_.pieces.push_back({out_.text.size(), begin, end, false});
-    out_.text.append(text);
-  }
-  // What is not shown belongs to the character before.
-  void extend(size_t end) {
-    if (out_.text.empty()) return;
-    View::Piece& piece = out_.pieces.back();
-    if (!piece.copied) {
-      piece.source_end = end;
-      return;
-    }
-    const size_t at = out_.text.size() - code_point_before(out_.text, out_.text.size()).length;
-    const size_t source = piece.source + (at - piece.at);
-    if (at == piece.at) piece = {at, source, end, false};
-    else out_.pieces.push_back({at, source, end, false});
-  }
+  void copy(size_t begin, size_t end) { out_.append_copy(in_.substr(begin, end - begin), begin); }
+  void replace(std::string_view text, size_t begin, size_t end) { out_.append(text, begin, end); }
 
   bool follows_latin() const {
     if (out_.text.empty()) return false;
@@ -145,7 +123,6 @@ View folded(std::string_view text) {
   if (first_beyond_ascii(text) == text.size()) {
     View view;
     view.text = text;
-    view.pieces.push_back({0, 0, 0, true});
     return view;
   }
   return Folder(text).fold();

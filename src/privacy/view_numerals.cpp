@@ -9,17 +9,15 @@ namespace {
 
 struct Digit { size_t begin, end; char value; };  // bytes of the page
 
-Rewrite joined(const std::vector<Digit>& digits) {
-  Rewrite out{digits.front().begin, digits.back().end, {}, {}};
-  for (const Digit& d : digits) {
-    if (!out.pieces.empty() && out.pieces.back().source == d.begin) {  // "double four": one word, two digits
-      out.text.push_back(d.value);
-      continue;
-    }
-    out.pieces.push_back({out.text.size(), d.begin, d.end, false});
-    out.text.push_back(d.value);
+// Side by side: what stood between two digits becomes nothing.
+void join(const std::vector<Digit>& digits, Rewrites& out) {
+  for (size_t i = 0; i < digits.size();) {
+    const Digit& first = digits[i];
+    std::string text;
+    for (; i < digits.size() && digits[i].begin == first.begin; ++i) text.push_back(digits[i].value);  // "double four"
+    out.add(first.begin, first.end, text);
+    if (i < digits.size() && digits[i].begin > first.end) out.add(first.end, digits[i].begin, {});
   }
-  return out;
 }
 
 // ---- Chinese ----
@@ -47,7 +45,7 @@ void find_chinese(std::string_view page, Rewrites& out) {
   bool separated = false;
   const auto finish = [&] {
     while (!run.empty() && page[run.back().begin] == run.back().value) run.pop_back();  // digits after the last numeral stay as they are
-    if (run.size() >= min_numerals && n_chinese >= min_chinese) out.push_back(joined(run));
+    if (run.size() >= min_numerals && n_chinese >= min_chinese) join(run, out);
     run.clear(), n_chinese = 0, separated = false;
   };
   for (size_t at = first_beyond_ascii(page); at < page.size();) {
@@ -93,7 +91,7 @@ void find_spelled(std::string_view page, Rewrites& out) {
   std::vector<Digit> run;
   size_t times = 1, times_at = 0, last_end = 0, n_words = 0;
   const auto finish = [&] {
-    if (n_words >= min_spelled) out.push_back(joined(run));
+    if (n_words >= min_spelled) join(run, out);
     run.clear(), n_words = 0, times = 1;
   };
   for (size_t at = 0; at < page.size();) {
@@ -140,7 +138,7 @@ void find_apart(std::string_view page, Rewrites& out) {
   size_t n_digits = 0;
   bool in_list = false;  // numbers of several digits beside it: a list and not one number
   const auto finish = [&](bool beside_number) {
-    if (!in_list && !beside_number && run.size() >= min_apart && run.size() <= max_apart && n_digits >= min_digits_apart) out.push_back(joined(run));
+    if (!in_list && !beside_number && run.size() >= min_apart && run.size() <= max_apart && n_digits >= min_digits_apart) join(run, out);
     run.clear(), n_digits = 0, in_list = false;
   };
   size_t gap = max_gap + 1;  // separators since the last word
@@ -159,7 +157,7 @@ void find_apart(std::string_view page, Rewrites& out) {
     }
     size_t end = at + 1;
     while (end < page.size() && kind_of(static_cast<unsigned char>(page[end])) == Kind::single) ++end;
-    if (end == at + 1) {
+    if (end == at + 1 && !(byte >= 'a' && byte <= 'z')) {  // a small letter is a word of its own
       if (run.empty()) in_list = after_number;
       run.push_back({at, end, static_cast<char>(byte)});
       n_digits += is_digit(byte);
@@ -174,33 +172,16 @@ void find_apart(std::string_view page, Rewrites& out) {
   if (!run.empty()) finish(false);
 }
 
-constexpr size_t min_reversed = 20;
-Rewrites reversed_words(std::string_view page) {
-  Rewrites out;
-  for (size_t at = 0; at < page.size();) {
-    const size_t begin = std::min(page.find_first_not_of(" \t\r\n\"'<>(),;", at), page.size());
-    at = std::min(page.find_first_of(" \t\r\n\"'<>(),;", begin), page.size());
-    if (at - begin < min_reversed) continue;
-    Rewrite word{begin, at, "\n", {{0, begin, begin, false}}};
-    for (size_t i = at; i > begin;) {
-      const size_t length = code_point_before(page, i).length;
-      i -= length;
-      word.pieces.push_back({word.text.size(), i, i + length, false});
-      word.text.append(page.substr(i, length));
-    }
-    out.push_back(std::move(word));
-  }
-  return out;
-}
+constexpr size_t min_reversed = 20;  // bytes of a word
 
 }  // namespace
 
 Rewrites find_numerals(std::string_view page) {
-  Rewrites chinese, spelled, all;
-  find_chinese(page, chinese);
-  find_spelled(page, spelled);
-  std::merge(chinese.begin(), chinese.end(), spelled.begin(), spelled.end(), std::back_inserter(all), [](const Rewrite& a, const Rewrite& b) { return a.begin < b.begin; });
-  return all;
+  Rewrites out;
+  find_chinese(page, out);
+  find_spelled(page, out);
+  out.sort();
+  return out;
 }
 
 Rewrites find_digits_apart(std::string_view page) {
@@ -210,14 +191,19 @@ Rewrites find_digits_apart(std::string_view page) {
 }
 
 View reversed_view(std::string_view page) {
+  constexpr std::string_view between_words = " \t\r\n\"'<>(),;";
   View view;
   view.kind = ViewKind::reversed;
-  for (const Rewrite& word : reversed_words(page)) {
-    for (View::Piece piece : word.pieces) {
-      piece.at += view.text.size();
-      view.pieces.push_back(piece);
+  for (size_t at = 0; at < page.size();) {
+    const size_t begin = std::min(page.find_first_not_of(between_words, at), page.size());
+    at = std::min(page.find_first_of(between_words, begin), page.size());
+    if (at - begin < min_reversed) continue;
+    for (size_t end = at; end > begin;) {
+      const size_t length = code_point_before(page, end).length;
+      end -= length;
+      view.append(page.substr(end, length), end, end + length);
     }
-    view.text += word.text;
+    view.append("\n", at, at);
   }
   return view;
 }
