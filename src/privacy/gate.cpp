@@ -120,7 +120,11 @@ class PrivacyGate : public Gate {
   Result<std::string> detokenize(const std::string& model, std::span<const TokenId> ids) override {
     return locally<Result<std::string>>(model, [&](Completer& local, const std::string& name) { return local.detokenize(name, ids); });
   }
-  std::vector<ModelStats> stats() const override { return parts_->local ? parts_->local->stats() : std::vector<ModelStats>{}; }
+  std::vector<ModelStats> stats() const override {
+    auto out = parts_->local ? parts_->local->stats() : std::vector<ModelStats>{};
+    for (ModelStats& one : out) one.model = std::string(local_prefix) + one.model;  // as models() calls it
+    return out;
+  }
   Status load(const std::string& model, std::optional<std::chrono::seconds> keep_alive) override {
     return locally<Status>(model, [&](Completer& local, const std::string& name) { return local.load(name, keep_alive); });
   }

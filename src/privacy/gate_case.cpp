@@ -98,10 +98,16 @@ Result<std::vector<Masked>> mask_all(GateParts& parts, GateCase& seen, std::span
   }
   Masker masker(*vault, parts.policy);
   std::vector<Masked> out;
-  const std::span<const FieldFinding> findings = seen.findings;
   for (GateGroup& group : seen.groups) {
-    const size_t count = group.end - group.begin;
-    TRY(Masked masked, masker.mask(requests[group.choices.front()], std::move(group.walk), findings.subspan(group.begin, count), actions.subspan(group.begin, count), static_cast<int>(group.choices.size())));
+    std::vector<FieldFinding> findings(seen.findings.begin() + static_cast<ptrdiff_t>(group.begin), seen.findings.begin() + static_cast<ptrdiff_t>(group.end));
+    std::vector<Action> decided(actions.begin() + static_cast<ptrdiff_t>(group.begin), actions.begin() + static_cast<ptrdiff_t>(group.end));
+    for (const size_t i : seen.as_is) {
+      if (i < group.begin || i >= group.end) continue;
+      findings.push_back(seen.findings[i]);
+      findings.back().finding.detector = recurrence_detector;
+      decided.push_back(Action::allow);
+    }
+    TRY(Masked masked, masker.mask(requests[group.choices.front()], std::move(group.walk), findings, decided, static_cast<int>(group.choices.size())));
     out.push_back(std::move(masked));
   }
   return out;

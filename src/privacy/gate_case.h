@@ -19,6 +19,7 @@ struct GateCase {
   std::vector<GateGroup> groups;
   std::vector<FieldFinding> findings;
   Decision decision;
+  std::vector<size_t> as_is;           // findings that a person let pass, even if the conversation has a placeholder for them
   std::optional<std::string> unknown_shape;  // the field that cannot be read; nothing was found then, because nothing was seen
   int64_t scan_us = 0;
 };

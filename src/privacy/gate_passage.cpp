@@ -84,7 +84,11 @@ Passage::Answer Passage::decided_by_client(Choice choice, const std::string& id)
       parts_.consents->allow_session(case_.conversation.id, notes().key, classes_in(asked_about(case_.findings, actions_)), parts_.policy.conversation_ttl_s);
       [[fallthrough]];
     case Choice::mask_once: actions_ = masking_what_was_asked(actions_); break;
-    case Choice::send_once: std::replace(actions_.begin(), actions_.end(), Action::ask, Action::allow); break;
+    case Choice::send_once:
+      for (size_t i = 0; i < actions_.size(); ++i) {
+        if (actions_[i] == Action::ask) case_.as_is.push_back(i), actions_[i] = Action::allow;
+      }
+      break;
   }
   return to_cloud();
 }
