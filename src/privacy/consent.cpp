@@ -75,11 +75,10 @@ std::vector<Choice> permitted_choices(const Policy& policy, const std::vector<Fi
 struct ConsentBook::Parts {
   // Over the random half of an id, its end, the choices, and every part of the subject; lengths keep parts apart.
   std::string mac(std::string_view random, int64_t expires, std::string_view choices, const ConsentSubject& subject) const {
+    const std::string end = std::to_string(expires);
+    const std::string_view parts[] = {random, end, choices, subject.request_sha256, subject.findings_sha256, subject.destination, subject.policy_sha256, subject.key};
     std::string message;
-    for (const std::string_view part : {random, std::string_view(std::to_string(expires)), choices, std::string_view(subject.request_sha256), std::string_view(subject.findings_sha256),
-                                        std::string_view(subject.destination), std::string_view(subject.policy_sha256), std::string_view(subject.key)}) {
-      message += std::to_string(part.size()) + ":" + std::string(part);
-    }
+    for (const std::string_view part : parts) message += std::to_string(part.size()) + ":" + std::string(part);
     return hmac_sha256_hex(key.view(), message);
   }
   void forget_old() {
