@@ -11,3 +11,6 @@ struct RequestMessages {
   JsonView operator[](size_t i) const { return list.at(i); }
   std::string first(size_t n, std::string_view then = {}) const;  // the first n and one more, as a JSON list
 };
+
+// Refuses what no template reads: roles that are none, content that is missing or not text. The message begins with the place: "messages[1].role: …".
+Status check_readable(const std::string& messages_json);

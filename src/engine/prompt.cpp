@@ -125,6 +125,7 @@ std::string_view generation_tail(const CompleterParts& parts, TemplateInput inpu
 // The rendered text of a chat; `input` for renderings of parts of it.
 Result<std::string> render_chat(const PromptMaker& maker, const ChatRequest& request, TemplateInput& input) {
   const CompleterParts& parts = maker.parts;
+  TRY_STATUS(check_readable(request.messages_json));
   if (!parts.chat_template) {
     if (request.continue_final_message) return Error{Code::unsupported, "cannot continue the final message: the model " + parts.model_name + " has no chat template"};
     return plain_layout(request.messages_json);

@@ -4,11 +4,12 @@
 #include "wire/anthropic_answer.h"
 
 void Anthropic::add_routes(Routes& routes) const {
-  routes.push_back({"POST", "/v1/messages", [this](Exchange& exchange) { messages(exchange); }, anthropic_error, false, anthropic_schema});
+  routes.push_back({"POST", "/v1/messages", [this](Exchange& exchange) { messages(exchange); }, anthropic_error, false, anthropic_schema, true});
   routes.push_back({"POST", "/v1/messages/count_tokens", [this](Exchange& exchange) { count_tokens(exchange); }, anthropic_error, false, anthropic_schema});
 }
 
 std::optional<ModelInfo> Anthropic::read(Exchange& exchange, bool counts_only, AnthropicRequest& request) const {
+  request.gated = exchange.options.gated;
   if (const auto wrong = read_anthropic(exchange.request.body, counts_only, request)) return exchange.fail(*wrong, ignored_header(request.ignored)), std::nullopt;
   return backend_.admit(exchange, request);
 }
@@ -29,6 +30,6 @@ void Anthropic::count_tokens(Exchange& exchange) const {
     TRY(const std::string text, completer.render(request.chat));
     return completer.tokenize(model->name, text, true, false);
   });
-  if (!ids) return exchange.fail(backend_.describe(ids.error(), *model), ignored_header(request.ignored));
+  if (!ids) return exchange.fail(backend_.describe(exchange, ids.error(), *model), ignored_header(request.ignored));
   exchange.respond(200, {{"input_tokens", ids->size()}}, ignored_header(request.ignored));
 }

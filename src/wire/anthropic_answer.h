@@ -12,6 +12,7 @@ class AnthropicAnswer final : public ReplyShape {
   void finish(const Finish& finish, std::vector<Json>& out) override;
   Json whole() const override { return message_; }
   Json error(const ApiError& error) const override;
+  void answered_by(const std::string& model) override { message_["model"] = model; }
 
  private:
   enum class Block : uint8_t { none, thinking, text, tool_use };

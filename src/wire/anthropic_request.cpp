@@ -60,7 +60,7 @@ constexpr Row<Out> thinking_rows_here[] = {
 Fault set_thinking(Out& out, In value) {
   FieldReader reader(value.json, "thinking.");
   if (auto wrong = reader.read(thinking_rows_here, out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   if (!find(value.json, "type")) return fault("thinking.type", "thinking.type is required", "missing_field");
   if (out.kwargs["enable_thinking"] == false) out.chat.reasoning_budget_tokens.reset();
   return std::nullopt;
@@ -95,7 +95,7 @@ constexpr Row<Out> output_rows[] = {
 Fault set_output_config(Out& out, In value) {
   FieldReader reader(value.json, "output_config.");
   if (auto wrong = reader.read(output_rows, out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   return std::nullopt;
 }
 
@@ -143,7 +143,7 @@ Fault read_anthropic(std::string_view body, bool counts_only, AnthropicRequest& 
   for (const Rows shared : {sampling_rows(), serving_rows()}) {
     if (auto wrong = reader.read(shared, out)) return wrong;
   }
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   return settle(out, document.root(), counts_only);
 }
 

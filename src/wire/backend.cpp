@@ -5,7 +5,9 @@
 #include <chrono>
 #include <ctime>
 #include <fmt/format.h>
+#include <memory>
 #include <random>
+#include "wire/canonical.h"
 #include "wire/normalise.h"
 
 namespace {
@@ -20,6 +22,14 @@ const char* anthropic_type(int status) {
     case 503: return "overloaded_error";
     default: return status >= 500 ? "api_error" : "invalid_request_error";
   }
+}
+
+// What these dialects have no words for, under OpenAI's: the code, the field, and further members such as "privacy".
+void add_details(Json& out, const ApiError& error) {
+  if (!error.by_gate && error.code != "invalid_json") return;
+  if (!error.code.empty()) out["code"] = error.code;
+  if (!error.param.empty()) out["param"] = error.param;
+  if (error.more.is_object()) out.update(error.more);
 }
 
 std::optional<ModelInfo> named(const std::vector<ModelInfo>& models, std::string_view wanted) {
@@ -38,23 +48,36 @@ std::vector<std::string_view> spellings(std::string_view name) {
   return out;
 }
 
+// A privacy gate's local models are all local/NAME.
+std::optional<ModelInfo> named_anywhere(const std::vector<ModelInfo>& models, std::string_view wanted) {
+  for (const std::string_view spelling : spellings(wanted)) {
+    if (auto found = named(models, spelling)) return found;
+    if (auto found = named(models, "local/" + std::string(spelling))) return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<ModelInfo> Backend::resolve(const std::string& name) const {
   const auto models = completer_.models();
   if (name.empty()) return models.empty() ? std::nullopt : std::optional(models.front());
-  for (const std::string_view spelling : spellings(name)) {
-    if (auto found = named(models, spelling)) return found;
-  }
+  if (auto found = named_anywhere(models, name)) return found;
   for (const std::string_view spelling : spellings(name)) {
     for (const auto& [from, to] : options_.aliases) {
-      if (from == spelling) return named(models, to);
+      if (from == spelling) return named_anywhere(models, to);
     }
   }
   for (const auto& [from, to] : options_.aliases) {
-    if (from == "*") return named(models, to);
+    if (from == "*") return named_anywhere(models, to);
   }
   return std::nullopt;
+}
+
+std::optional<ModelInfo> Backend::resolve(Exchange& exchange, const std::string& name) const {
+  auto model = resolve(name);
+  exchange.note_requested(model ? model->name : "unknown");
+  return model;
 }
 
 ApiError Backend::unknown_model() const {
@@ -63,7 +86,10 @@ ApiError Backend::unknown_model() const {
   return {404, "model not found; there is: " + (names.empty() ? "none" : names), "not_found_error", "model", "model_not_found", Json()};
 }
 
-ApiError Backend::describe(const Error& error, const ModelInfo& model) const {
+ApiError Backend::describe(const Exchange& exchange, const Error& error, const ModelInfo& model) const {
+  if (const auto report = exchange.report()) {
+    if (auto described = to_api_error(*report, error)) return *described;
+  }
   ApiError described = to_api_error(error);
   if (error.code != Code::too_large) return described;
   described.more = {{"n_ctx", model.context_tokens}};
@@ -72,15 +98,19 @@ ApiError Backend::describe(const Error& error, const ModelInfo& model) const {
 }
 
 std::optional<ModelInfo> Backend::admit(Exchange& exchange, ParsedRequest& request) const {
-  const auto model = resolve(request.chat.model);
+  const auto model = resolve(exchange, request.chat.model);
   std::optional<ApiError> wrong = model ? settle_for(*model, request) : unknown_model();
   if (wrong) return exchange.fail(*wrong, ignored_header(request.ignored)), std::nullopt;
   request.chat.tenant = exchange.tenant();
+  request.chat.gate = gate_notes(exchange, std::move(request.chat.gate.unknown_fields));
   if (!options_.keep_volatile_prefix) announce_normalised(exchange, take_volatile_prefix(request.chat));
   return model;
 }
 
-Result<Finish> Backend::complete(Exchange& exchange, const ChatRequest& request, const Sink& sink, const std::stop_token& stop) const {
+Result<Finish> Backend::complete(Exchange& exchange, const ChatRequest& asked, const Sink& sink, const std::stop_token& stop) const {
+  ChatRequest request = asked;
+  request.gate.routed = [&exchange](const RouteReport& report) { exchange.routed(report); };
+  exchange.handed_over();
   RequestMeter meter(exchange, request.model);
   const Sink metered = [&](const Delta& delta) {
     if (delta.kind != Delta::Kind::progress) meter.first_delta();
@@ -90,6 +120,59 @@ Result<Finish> Backend::complete(Exchange& exchange, const ChatRequest& request,
   meter.finish(finish);
   if (finish && finish->reason == Finish::Reason::cancelled) return answer_cancelled();
   return finish;
+}
+
+Result<std::vector<Finish>> Backend::complete_all(Exchange& exchange, std::span<const ChatRequest> asked, const ChoiceSink& sink, const std::stop_token& stop) const {
+  std::vector<ChatRequest> requests(asked.begin(), asked.end());
+  std::vector<std::unique_ptr<RequestMeter>> meters;  // null once its answer has ended
+  for (ChatRequest& request : requests) {
+    request.gate.routed = [&exchange](const RouteReport& report) { exchange.routed(report); };
+    meters.push_back(std::make_unique<RequestMeter>(exchange, request.model));
+  }
+  exchange.handed_over();
+  const ChoiceSink metered = {[&](size_t choice, const Delta& delta) {
+                                if (delta.kind != Delta::Kind::progress) meters[choice]->first_delta();
+                                return sink.delta(choice, delta);
+                              },
+                              [&](size_t choice, const Finish& finish) {
+                                meters[choice]->finish(finish);
+                                meters[choice].reset();
+                                return finish.reason != Finish::Reason::cancelled && sink.end(choice, finish);
+                              }};
+  auto finishes = guarded([&](Completer& completer) { return completer.complete_all(requests, metered, stop); });
+  for (const auto& meter : meters) {
+    if (meter && !finishes) meter->finish(finishes.error());
+  }
+  const auto was_cancelled = [](const Finish& finish) { return finish.reason == Finish::Reason::cancelled; };
+  if (finishes && std::any_of(finishes->begin(), finishes->end(), was_cancelled)) return answer_cancelled();
+  return finishes;
+}
+
+Result<Embeddings> Backend::embed(Exchange& exchange, const EmbedRequest& asked, const std::stop_token& stop) const {
+  EmbedRequest request = asked;
+  request.gate.routed = [&exchange](const RouteReport& report) { exchange.routed(report); };
+  exchange.handed_over();
+  return guarded([&](Completer& completer) { return completer.embed(request, stop); });
+}
+
+GateNotes gate_notes(const Exchange& exchange, std::vector<std::string> unknown_fields) {
+  const HttpRequest& request = exchange.request;
+  GateNotes notes;
+  notes.endpoint = request.path;
+  notes.key = exchange.tenant();
+  notes.conversation = request.header("x-calla-conversation");
+  notes.stricter = request.header("x-calla-privacy");
+  notes.consent = request.header("x-calla-consent");
+  if (notes.consent.empty()) notes.consent = request.header("x-consent");
+  notes.unknown_fields = std::move(unknown_fields);
+  notes.body_bytes = request.body.size();
+  if (exchange.options.gated) notes.body_sha256 = canonical_sha256(request.body);
+  return notes;
+}
+
+std::string answered_by(const Exchange& exchange, std::string otherwise) {
+  const auto report = exchange.report();
+  return report && !report->model.empty() ? report->model : otherwise;
 }
 
 Error answer_cancelled() { return {Code::cancelled, "the answer was cancelled"}; }
@@ -106,9 +189,17 @@ Headers ignored_header(const std::vector<std::string>& ignored) {
   return names.empty() ? Headers{} : Headers{{"X-Ignored-Fields", names}};
 }
 
-Json anthropic_error(const ApiError& error) { return {{"type", "error"}, {"error", {{"type", anthropic_type(error.status)}, {"message", error.message}}}}; }
+Json anthropic_error(const ApiError& error) {
+  Json inner = {{"type", anthropic_type(error.status)}, {"message", error.message}};
+  add_details(inner, error);
+  return {{"type", "error"}, {"error", std::move(inner)}};
+}
 
-Json ollama_error(const ApiError& error) { return {{"error", error.message}}; }
+Json ollama_error(const ApiError& error) {
+  Json out = {{"error", error.message}};
+  add_details(out, error);
+  return out;
+}
 
 ApiError client_left() { return {499, "the answer was cancelled: the client left or the server is stopping", "unavailable_error", "", "cancelled", Json()}; }
 

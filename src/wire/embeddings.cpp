@@ -47,7 +47,7 @@ Fault parse_embeddings(std::string_view body, Out& out) {
   if (auto wrong = parse_body(body, document)) return wrong;
   FieldReader reader(document.root());
   if (auto wrong = reader.read(rows, out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   if (out.inputs.empty()) return fault("input", "input is required", "missing_field");
   const bool ids = !out.inputs.front().ids.empty();
   for (const Prompt& input : out.inputs) {
@@ -102,16 +102,17 @@ void OpenAi::embed(Exchange& exchange) const {
   if (!model) return;
   EmbedRequest asked;
   asked.model = model->name;
+  asked.gate = request.chat.gate;
   asked.pooling = request.pooling;
   for (Prompt& input : request.inputs) input.ids.empty() ? asked.texts.push_back(std::move(input.text)) : asked.ids.push_back(std::move(input.ids));
   Result<Embeddings> made = answer_cancelled();
   bool left = false;
   exchange.watched([&](std::stop_token stop) {
-    made = backend_.guarded([&](Completer& completer) { return completer.embed(asked, stop); });
+    made = backend_.embed(exchange, asked, stop);
     left = stop.stop_requested();
   });
   if (left) return exchange.fail(client_left());
-  if (!made) return exchange.fail(backend_.describe(made.error(), *model), ignored_header(request.ignored));
+  if (!made) return exchange.fail(backend_.describe(exchange, made.error(), *model), ignored_header(request.ignored));
   Json data = Json::array();
   for (std::vector<float>& vector : made->vectors) {
     if (request.dimensions && static_cast<size_t>(*request.dimensions) > vector.size()) {
@@ -121,5 +122,5 @@ void OpenAi::embed(Exchange& exchange) const {
     data.push_back({{"object", "embedding"}, {"index", data.size()}, {"embedding", request.base64 ? Json(base64_of(vector)) : Json(vector)}});
   }
   const Json usage = {{"prompt_tokens", made->prompt_tokens}, {"total_tokens", made->prompt_tokens}};
-  exchange.respond(200, {{"object", "list"}, {"data", std::move(data)}, {"model", model->name}, {"usage", usage}}, ignored_header(request.ignored));
+  exchange.respond(200, {{"object", "list"}, {"data", std::move(data)}, {"model", answered_by(exchange, model->name)}, {"usage", usage}}, ignored_header(request.ignored));
 }

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include "core/json.h"
+#include "chat/chat.h"
 #include "core/json_writer.h"
 #include "wire/http.h"
 #include "wire/metrics.h"
@@ -33,27 +34,32 @@ enum class Framing : uint8_t { sse, ndjson };
 class EventStream {
  public:
   // Nothing is sent before the first event or ping: until then `started` is false and a plain answer is still possible.
-  EventStream(Peer& peer, std::string head, bool chunked, Framing framing) : peer_(peer), head_(std::move(head)), chunked_(chunked), framing_(framing) {}
+  // `held`: pings wait for release, because headers are still to come.
+  EventStream(Peer& peer, Headers headers, bool chunked, Framing framing, bool held)
+      : peer_(peer), headers_(std::move(headers)), chunked_(chunked), framing_(framing), held_(held) {}
   bool send(std::string_view data);  // one `data:` event, or one line; false when the reader is gone
   bool send_event(std::string_view name, std::string_view data);  // an event with a name; for sse only
   bool finish();                     // ends the body; false when the connection cannot be used again
   void ping(std::string_view bytes);  // as they are, unless something is being sent
   bool started() const { return started_; }
+  void release(const Headers& more);  // headers ahead of the first byte; without effect once that is sent
 
  private:
   std::string framed(std::string_view bytes);
   bool write(std::string_view bytes);
   Peer& peer_;
-  std::string head_;
+  Headers headers_;
   const bool chunked_;
   const Framing framing_;
   std::mutex mutex_;
+  bool held_;
   std::atomic<bool> started_ = false;
 };
 
 // What the log says about a request beside its path and status.
 struct RequestNotes {
   std::string model;
+  std::string requested;       // the model asked for by a name that is known here, "unknown", or "" when that was not read
   int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
 };
 
@@ -78,7 +84,17 @@ class Exchange {
   // For the log; RequestMeter calls them. Safe from several threads; tokens of several calls add up.
   void note(std::string_view model);
   void note(const Finish& finish);
+  void note_requested(std::string_view model);
   RequestNotes notes() const;
+
+  // ---- what a privacy gate says ----
+  // The completer has the request: whatever becomes of it is its decision, and no longer one that turns it away.
+  void handed_over() { handed_over_ = true; }
+  // Called with the first report, under a lock, on the thread that brings it.
+  void on_routed(std::function<void(const RouteReport&)> hook);
+  // Its headers go out with the answer. Safe from several threads; only the first of several counts.
+  void routed(const RouteReport& report);
+  std::optional<RouteReport> report() const;
 
   // Runs `work` with a token that is stopped when the client leaves.
   void watched(const std::function<void(std::stop_token)>& work);
@@ -90,17 +106,28 @@ class Exchange {
   // For the server, before a handler runs.
   void route(ErrorShape errors, Headers parts) { errors_ = errors, parts_ = std::move(parts); }
   void tenant(std::string name) { tenant_ = std::move(name); }
+  // Asked for a report when an answer goes out that no completer was asked for.
+  void on_turned_away(std::function<std::optional<RouteReport>(int status, const std::string& code)> hook) { turned_away_ = std::move(hook); }
   bool left() const { return peer_.left().stop_requested(); }
   void end_connection() { keep_alive_ = false; }
 
  private:
   void send_whole(int status, std::string_view body, Headers more);
+  void tell_turned_away(int status);
+  void attach(EventStream* stream);
   Peer& peer_;
   Metrics& metrics_;
   const Clock::time_point started_ = Clock::now();
   int status_ = 0;
   mutable std::mutex notes_mutex_;
   RequestNotes notes_;
+  mutable std::mutex route_mutex_;
+  std::optional<RouteReport> report_;
+  std::function<void(const RouteReport&)> on_routed_;
+  std::function<std::optional<RouteReport>(int, const std::string&)> turned_away_;
+  EventStream* stream_ = nullptr;                  // while there is one
+  std::string failed_code_;                        // of the error being answered
+  std::atomic<bool> handed_over_ = false;
   Headers common_, parts_;
   ErrorShape errors_ = to_json;
   std::string tenant_;

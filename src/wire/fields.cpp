@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include "wire/canonical.h"
 #include "wire/messages.h"
 
 namespace {
@@ -20,7 +21,7 @@ constexpr Row<ParsedRequest> stream_option_rows[] = {
 Fault set_stream_options(ParsedRequest& out, const FieldValue& value) {
   FieldReader reader(value.json, value.name + ".");
   if (auto wrong = reader.read(stream_option_rows, out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   if (!out.stream) out.ignored.push_back(value.name);
   return std::nullopt;
 }
@@ -199,7 +200,7 @@ Fault parse_request(Dialect dialect, std::string_view body, ParsedRequest& out) 
   for (const Rows table : tables_of(dialect)) {
     if (auto wrong = reader.read(table, out)) return wrong;
   }
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   return settle(dialect, out);
 }
 
@@ -216,4 +217,15 @@ Fault settle_for(const ModelInfo& model, ParsedRequest& out) {
   if (!out.chat.tools_json.empty() && !can_call(model)) return fault("tools", "tools cannot be called: this model's template has no place for them", "unsupported");
   if (!out.thinks_by.empty() && !heeds_thinking(model, out.kwargs.contains("reasoning_effort"))) out.ignored.push_back(out.thinks_by);
   return out.strict ? refuse_ignored(out.ignored) : std::nullopt;
+}
+
+Result<ChatRequest> read_chat_request(std::string_view body) {
+  ParsedRequest parsed;
+  parsed.gated = true;
+  if (const auto wrong = parse_request(Dialect::chat, body, parsed)) return Error{Code::invalid_request, "cannot read the request: " + wrong->message};
+  ChatRequest request = std::move(parsed.chat);
+  request.gate.endpoint = "/v1/chat/completions";
+  request.gate.body_bytes = body.size();
+  request.gate.body_sha256 = canonical_sha256(body);
+  return request;
 }

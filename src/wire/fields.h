@@ -16,6 +16,7 @@ struct Prompt { std::string text; std::vector<TokenId> ids; };  // ids when ther
 struct ParsedRequest {
   ChatRequest chat;
   bool stream = false, strict = false;
+  bool gated = false;                        // ServerOptions::gated, set before a body is read
   std::vector<std::string> ignored;          // what had no effect, as named in X-Ignored-Fields
   bool include_usage = false, continuous_usage = false, timings = true, timings_per_token = false, echo = false;
   int n = 1;                                 // answers to each prompt

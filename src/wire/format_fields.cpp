@@ -70,7 +70,7 @@ Fault set_structured(ParsedRequest& out, const FieldValue& value) {
   FieldReader reader(value.json, value.name + ".");
   if (auto wrong = reader.read(structured_rows, out)) return wrong;
   std::vector<std::string> unknown;
-  reader.list_unknown(unknown);  // an unknown constraint must not become an unconstrained answer
+  reader.list_unknown(unknown, unknown);  // an unknown constraint must not become an unconstrained answer
   return unknown.empty() ? std::nullopt : fault(header_safe(unknown.front(), 64), "structured_outputs takes json, regex, choice, grammar or json_object", "unsupported");
 }
 

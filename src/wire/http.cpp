@@ -92,8 +92,8 @@ bool RequestParser::wants_continue() {
 
 HttpRequest RequestParser::take() {
   HttpRequest request;
-  if (!in_body()) return request;
   auto& message = parts_->parser.get();
+  if (message.target().empty()) return request;  // of a header that was refused halfway the first line is known
   request.method = std::string(view(message.method_string()));
   const std::string_view target = view(message.target());
   request.path = percent_decode(target.substr(0, target.find_first_of("?#")));

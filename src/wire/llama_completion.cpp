@@ -77,7 +77,7 @@ template <class Own> Fault read_body(std::string_view body, const Own& own, Out&
   for (const Rows shared : {sampling_rows(), format_rows(), serving_rows()}) {
     if (auto wrong = reader.read(shared, out)) return wrong;
   }
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   if (out.n_probs > 0 || out.return_tokens) out.chat.top_logprobs = out.n_probs;
   return std::nullopt;
 }

@@ -25,11 +25,12 @@ class LlamaAnswer final : public ReplyShape {
   void finish(const Finish& finish, std::vector<Json>& out) override;
   Json whole() const override { return wholes_.size() == 1 ? wholes_.front() : wholes_; }
   Json error(const ApiError& error) const override { return to_json(error); }
+  void answered_by(const std::string& model) override { model_ = model; }
 
  private:
   Json settings() const;
   const LlamaRequest& request_;
-  const std::string model_;
+  std::string model_;
   int cached_tokens_ = -1;             // of the prompt being read; -1: not known yet
   Clock::time_point began_ = Clock::now();
   std::string text_;

@@ -14,7 +14,7 @@ struct Body {
   std::vector<std::string> contents;
   std::vector<TokenId> tokens;
   bool strict = false, has_content = false, with_pieces = false, add_special = false, parse_special = true;
-  std::vector<std::string> ignored;
+  std::vector<std::string> ignored, unknown;
 };
 using In = const FieldValue&;
 
@@ -44,7 +44,7 @@ template <class Own> Fault read_body(std::string_view bytes, const Own& own, Bod
   FieldReader reader(document.root());
   if (auto wrong = reader.read(common_rows, out)) return wrong;
   if (auto wrong = reader.read(own, out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.unknown);
   return out.strict ? refuse_ignored(out.ignored) : std::nullopt;
 }
 
@@ -52,7 +52,7 @@ template <class Own> Fault read_body(std::string_view bytes, const Own& own, Bod
 template <class Own> std::optional<ModelInfo> admit(const Backend& backend, Exchange& exchange, const Own& own, bool needs_content, Body& body) {
   auto wrong = read_body(exchange.request.body, own, body);
   if (!wrong && needs_content && !body.has_content) wrong = fault("content", "content is required", "missing_field");
-  auto model = wrong ? std::nullopt : backend.resolve(body.model);
+  auto model = wrong ? std::nullopt : backend.resolve(exchange, body.model);
   if (!model) exchange.fail(wrong ? *wrong : backend.unknown_model(), ignored_header(body.ignored));
   return model;
 }
@@ -77,15 +77,15 @@ bool asks(const std::string& query, std::string_view flag) { return ("&" + query
 }  // namespace
 
 void LlamaNative::add_routes(Routes& routes) const {
-  const auto add = [&](const char* method, const char* path, std::function<void(Exchange&)> handler, Json (*schema)() = nullptr) {
-    routes.push_back({method, path, std::move(handler), to_json, false, schema});
+  const auto add = [&](const char* method, const char* path, std::function<void(Exchange&)> handler, Json (*schema)() = nullptr, bool infers = false) {
+    routes.push_back({method, path, std::move(handler), to_json, false, schema, infers});
   };
-  for (const char* path : {"/completion", "/completions"}) add("POST", path, [this](Exchange& exchange) { complete(exchange, false); }, llama_completion_schema);
-  add("POST", "/infill", [this](Exchange& exchange) { complete(exchange, true); }, llama_infill_schema);
+  for (const char* path : {"/completion", "/completions"}) add("POST", path, [this](Exchange& exchange) { complete(exchange, false); }, llama_completion_schema, true);
+  add("POST", "/infill", [this](Exchange& exchange) { complete(exchange, true); }, llama_infill_schema, true);
   add("POST", "/tokenize", [this](Exchange& exchange) { tokenize(exchange); }, tokenize_schema);
   add("POST", "/detokenize", [this](Exchange& exchange) { detokenize(exchange); }, detokenize_schema);
   add("POST", "/apply-template", [this](Exchange& exchange) { apply_template(exchange); }, chat_schema);
-  for (const char* path : {"/embedding", "/embeddings"}) add("POST", path, [this](Exchange& exchange) { embedding(exchange); }, embedding_body_schema);
+  for (const char* path : {"/embedding", "/embeddings"}) add("POST", path, [this](Exchange& exchange) { embedding(exchange); }, embedding_body_schema, true);
   add("GET", "/props", [this](Exchange& exchange) { props(exchange); });
   add("POST", "/props", [](Exchange& exchange) { exchange.fail(to_api_error({Code::unsupported, "cannot change properties: they are fixed when the server starts"})); });
   add("GET", "/slots", [this](Exchange& exchange) { slots(exchange); });
@@ -94,6 +94,7 @@ void LlamaNative::add_routes(Routes& routes) const {
 
 void LlamaNative::complete(Exchange& exchange, bool infill) const {
   LlamaRequest request;
+  request.gated = exchange.options.gated;
   const std::string& body = exchange.request.body;
   if (const auto wrong = infill ? read_llama_infill(body, request) : read_llama_completion(body, request)) return exchange.fail(*wrong, ignored_header(request.ignored));
   const auto model = backend_.admit(exchange, request);
@@ -117,7 +118,7 @@ void LlamaNative::tokenize(Exchange& exchange) const {
     }
     return ok_status();
   });
-  if (!done) return exchange.fail(backend_.describe(done.error(), *model), ignored_header(body.ignored));
+  if (!done) return exchange.fail(backend_.describe(exchange, done.error(), *model), ignored_header(body.ignored));
   exchange.respond(200, {{"tokens", std::move(tokens)}}, ignored_header(body.ignored));
 }
 
@@ -126,17 +127,18 @@ void LlamaNative::detokenize(Exchange& exchange) const {
   const auto model = admit(backend_, exchange, detokenize_rows, false, body);
   if (!model) return;
   const auto text = backend_.guarded([&](Completer& completer) { return completer.detokenize(model->name, body.tokens); });
-  if (!text) return exchange.fail(backend_.describe(text.error(), *model), ignored_header(body.ignored));
+  if (!text) return exchange.fail(backend_.describe(exchange, text.error(), *model), ignored_header(body.ignored));
   exchange.respond(200, {{"content", *text}}, ignored_header(body.ignored));
 }
 
 void LlamaNative::apply_template(Exchange& exchange) const {
   ParsedRequest request;
+  request.gated = exchange.options.gated;
   if (const auto wrong = parse_request(Dialect::chat, exchange.request.body, request)) return exchange.fail(*wrong, ignored_header(request.ignored));
   const auto model = backend_.admit(exchange, request);
   if (!model) return;
   const auto text = backend_.guarded([&](Completer& completer) { return completer.render(request.chat); });
-  if (!text) return exchange.fail(backend_.describe(text.error(), *model), ignored_header(request.ignored));
+  if (!text) return exchange.fail(backend_.describe(exchange, text.error(), *model), ignored_header(request.ignored));
   exchange.respond(200, {{"prompt", *text}}, ignored_header(request.ignored));
 }
 
@@ -147,9 +149,10 @@ void LlamaNative::embedding(Exchange& exchange) const {
   EmbedRequest request;
   request.model = model->name;
   request.texts = body.contents;
+  request.gate = gate_notes(exchange, body.unknown);
   Result<Embeddings> made = Embeddings{};
-  exchange.watched([&](std::stop_token stop) { made = backend_.guarded([&](Completer& completer) { return completer.embed(request, stop); }); });
-  if (!made) return exchange.fail(backend_.describe(made.error(), *model), ignored_header(body.ignored));
+  exchange.watched([&](std::stop_token stop) { made = backend_.embed(exchange, request, stop); });
+  if (!made) return exchange.fail(backend_.describe(exchange, made.error(), *model), ignored_header(body.ignored));
   Json out = Json::array();
   for (size_t i = 0; i < made->vectors.size(); ++i) out.push_back({{"index", i}, {"embedding", Json::array({made->vectors[i]})}});
   exchange.respond(200, out, ignored_header(body.ignored));

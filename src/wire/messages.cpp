@@ -3,47 +3,82 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include "wire/names.h"
 
 namespace {
 
 constexpr size_t max_prompts = 64;  // of one request
 constexpr std::string_view roles[] = {"system", "developer", "user", "assistant", "tool", "function"};
 
-// One content part's text appended; only text can be read so far.
-Fault append_part(const std::string& at, const Json& part, std::string& text) {
+constexpr std::string_view media_types[] = {"image_url", "input_image", "input_audio", "audio", "file", "input_file", "image", "document", "video_url", "input_video"};
+
+template <size_t n> bool is_one_of(const std::string_view (&words)[n], std::string_view word) { return std::find(std::begin(words), std::end(words), word) != std::end(words); }
+
+bool lists(std::string_view words, std::string_view word) { return fmt::format(" {} ", words).find(fmt::format(" {} ", word)) != std::string::npos; }
+
+bool is_text_part(const Json& part) {
+  const auto type = part.find("type");
+  return type != part.end() && (*type == "text" || *type == "input_text" || *type == "output_text");
+}
+
+// Whether a part is text. What is not, is a fault, or is left to the gate.
+Fault check_part(ParsedRequest& out, const std::string& at, const Json& part, bool& is_text) {
   if (!part.is_object() || !part.contains("type") || !part["type"].is_string()) return fault(at, at + " must be an object with a type", "invalid_type");
-  const std::string type = part["type"];
-  if (type != "text" && type != "input_text" && type != "output_text") return fault(at + ".type", at + ": only text parts can be read", "unsupported");
-  if (!part.contains("text") || !part["text"].is_string()) return fault(at + ".text", at + ".text must be a string", "invalid_type");
-  if (!text.empty()) text += '\n';
-  text += part["text"].get_ref<const std::string&>();
+  is_text = is_text_part(part) && part.contains("text") && part["text"].is_string();
+  note_unknown(out, at, part, is_text_part(part) ? "type text id status annotations logprobs citations cache_control prompt_cache_breakpoint" : "type image_url input_audio audio file file_id file_data file_url filename detail source title context data video_url cache_control");
+  if (is_text) return std::nullopt;
+  if (!is_text_part(part)) {
+    if (!out.gated) return fault(at + ".type", at + ": only text parts can be read", "unsupported");
+    if (!is_one_of(media_types, part["type"].get_ref<const std::string&>())) out.chat.gate.unknown_fields.push_back(at + ".type");
+    return std::nullopt;
+  }
+  const bool is_null = part.contains("text") && part["text"].is_null();
+  if (!out.gated || !is_null) return fault(at + ".text", at + ".text must be a string", "invalid_type");
+  out.chat.gate.unknown_fields.push_back(at + ".text");
   return std::nullopt;
 }
 
-Fault flatten_content(const std::string& at, Json& message) {
+Json text_part(const Json& part) { return {{"type", "text"}, {"text", part["text"]}}; }
+
+// Parts that are all text become one text; others stay parts.
+Fault flatten_parts(ParsedRequest& out, const std::string& at, Json& content) {
+  std::string text;
+  bool all_text = true;
+  for (size_t i = 0; i < content.size(); ++i) {
+    bool is_text = false;
+    if (auto wrong = check_part(out, fmt::format("{}[{}]", at, i), content[i], is_text)) return wrong;
+    all_text = all_text && is_text;
+    if (!is_text) continue;
+    if (!text.empty()) text += '\n';
+    text += content[i]["text"].get_ref<const std::string&>();
+    content[i] = text_part(content[i]);
+  }
+  if (all_text) content = std::move(text);
+  return std::nullopt;
+}
+
+Fault flatten_content(ParsedRequest& out, const std::string& at, Json& message) {
   if (!message.contains("content")) return message["role"] == "assistant" ? std::nullopt : fault(at + ".content", at + ".content is required", "missing_field");
   Json& content = message["content"];
   if (content.is_string()) return std::nullopt;
   if (content.is_null()) {
     if (message["role"] == "assistant") return std::nullopt;
+    if (out.gated) return out.chat.gate.unknown_fields.push_back(at + ".content"), std::nullopt;
     return fault(at + ".content", at + ".content must be a string or a list of parts, not null", "invalid_type");
   }
   if (!content.is_array()) return fault(at + ".content", at + ".content must be a string or a list of parts", "invalid_type");
-  std::string text;
-  for (size_t i = 0; i < content.size(); ++i) {
-    if (auto wrong = append_part(fmt::format("{}.content[{}]", at, i), content[i], text)) return wrong;
-  }
-  content = std::move(text);
-  return std::nullopt;
+  return flatten_parts(out, at + ".content", content);
 }
 
-Fault check_tool_calls(const std::string& at, const Json& calls) {
+Fault check_tool_calls(ParsedRequest& out, const std::string& at, const Json& calls) {
   if (!calls.is_array()) return fault(at, at + " must be a list", "invalid_type");
   for (size_t i = 0; i < calls.size(); ++i) {
     const std::string here = fmt::format("{}[{}].function", at, i);
     const bool named = calls[i].is_object() && calls[i].contains("function") && calls[i]["function"].is_object() &&
                        calls[i]["function"].contains("name") && calls[i]["function"]["name"].is_string();
     if (!named) return fault(here, here + " must be an object with a name", "invalid_type");
+    note_unknown(out, fmt::format("{}[{}]", at, i), calls[i], "id type index function");
+    note_unknown(out, here, calls[i]["function"], "name arguments");
   }
   return std::nullopt;
 }
@@ -90,14 +125,29 @@ Fault read_allowed_tools(ParsedRequest& out, const std::string& at, const Json& 
 
 }  // namespace
 
-Fault normalise_message(const std::string& at, Json& message) {
+void note_unknown(ParsedRequest& out, const std::string& at, const Json& object, std::string_view known) {
+  for (const auto& [name, value] : object.items()) {
+    const bool says_nothing = value.is_null() || (value.is_structured() && value.empty());
+    if (!says_nothing && !lists(known, name)) out.chat.gate.unknown_fields.push_back(at + "." + shown_name(name));
+  }
+}
+
+void note_unknown(ParsedRequest& out, const std::string& at, JsonView object, std::string_view known) {
+  for (const auto [name, value] : simdjson::dom::object(object)) {
+    if (!value.is_null() && !lists(known, name)) out.chat.gate.unknown_fields.push_back(fmt::format("{}.{}", at, shown_name(name)));
+  }
+}
+
+Fault normalise_message(ParsedRequest& out, const std::string& at, Json& message) {
   if (!message.is_object()) return fault(at, at + " must be an object", "invalid_type");
   const auto role = message.find("role");
   if (role == message.end()) return fault(at + ".role", at + ".role is required", "missing_field");
   if (!role->is_string()) return fault(at + ".role", at + ".role must be a string", "invalid_type");
-  if (std::find(std::begin(roles), std::end(roles), role->get_ref<const std::string&>()) == std::end(roles)) {
-    return fault(at + ".role", at + ".role must be system, developer, user, assistant, tool or function");
+  if (!is_one_of(roles, role->get_ref<const std::string&>())) {
+    out.chat.gate.unknown_fields.push_back(at + ".role");
+    if (!out.gated) return fault(at + ".role", at + ".role must be system, developer, user, assistant, tool or function");
   }
+  note_unknown(out, at, message, "role content name tool_calls tool_call_id reasoning reasoning_content refusal");
   for (const char* name : {"reasoning", "reasoning_content"}) {
     const auto found = message.find(name);
     if (found != message.end() && !found->is_string() && !found->is_null()) return fault(at + "." + name, at + "." + name + " must be a string", "invalid_type");
@@ -111,9 +161,9 @@ Fault normalise_message(const std::string& at, Json& message) {
   if (calls != message.end() && calls->is_null()) {
     message.erase("tool_calls");
   } else if (calls != message.end()) {
-    if (auto wrong = check_tool_calls(at + ".tool_calls", *calls)) return wrong;
+    if (auto wrong = check_tool_calls(out, at + ".tool_calls", *calls)) return wrong;
   }
-  return flatten_content(at, message);
+  return flatten_content(out, at, message);
 }
 
 void store_messages(ParsedRequest& out, Json checked) {
@@ -121,7 +171,8 @@ void store_messages(ParsedRequest& out, Json checked) {
   std::string system;
   bool has_system = false;
   for (Json& message : checked) {
-    if (message["role"] != "system" && message["role"] != "developer") {
+    const bool leads = message["role"] == "system" || message["role"] == "developer";
+    if (!leads || !message["content"].is_string()) {  // not text: left to a gate
       others.push_back(std::move(message));
       continue;
     }
@@ -135,7 +186,7 @@ void store_messages(ParsedRequest& out, Json checked) {
 
 Fault normalise_messages(ParsedRequest& out, const std::string& name, Json given) {
   for (size_t i = 0; i < given.size(); ++i) {
-    if (auto wrong = normalise_message(fmt::format("{}[{}]", name, i), given[i])) return wrong;
+    if (auto wrong = normalise_message(out, fmt::format("{}[{}]", name, i), given[i])) return wrong;
   }
   store_messages(out, std::move(given));
   return std::nullopt;
@@ -152,6 +203,8 @@ Fault normalise_tools(ParsedRequest& out, const std::string& name, const Json& g
       out.ignored.push_back(at + ".type=" + type);
       continue;
     }
+    note_unknown(out, at, tool, tool.contains("function") ? "type function cache_control" : "type name description parameters strict cache_control");
+    if (tool.contains("function") && tool["function"].is_object()) note_unknown(out, at + ".function", tool["function"], "name description parameters strict");
     const bool flat = !tool.contains("function") && tool.contains("name") && tool["name"].is_string();
     if (!flat && !is_named(tool, "function")) return fault(at + ".function", at + ".function must be an object with a name", "invalid_type");
     kept.push_back(flat ? nested_tool(tool) : tool);

@@ -5,11 +5,15 @@
 #include "wire/fields.h"
 
 // Roles checked, developer and system merged into one leading system message, text parts joined, `reasoning` renamed. `given` is a list in
-// the shape of chat completions; faults name places in `name`.
+// the shape of chat completions; faults name places in `name`. In front of a privacy gate (`gated`) what is not text, unknown roles and nulls
+// stay as they are, for the gate to judge and for a local engine to refuse.
 Fault normalise_messages(ParsedRequest& out, const std::string& name, Json given);
 // The two halves of that: one message checked and normalised in place, and a list of such stored.
-Fault normalise_message(const std::string& at, Json& message);
+Fault normalise_message(ParsedRequest& out, const std::string& at, Json& message);
 void store_messages(ParsedRequest& out, Json checked);
+// Names the members of `object` that are not among `known`, separated by spaces, as unknown to a privacy gate. Empty ones say nothing.
+void note_unknown(ParsedRequest& out, const std::string& at, const Json& object, std::string_view known);
+void note_unknown(ParsedRequest& out, const std::string& at, JsonView object, std::string_view known);
 // Function tools are kept, {"type":"function","function":{…}} (also from the flat form of Responses); others are named in `ignored`.
 Fault normalise_tools(ParsedRequest& out, const std::string& name, const Json& given);
 

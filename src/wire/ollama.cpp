@@ -12,8 +12,8 @@ bool goes_after(const OllamaRequest& request) { return request.keep_alive && req
 }  // namespace
 
 void Ollama::add_routes(Routes& routes) const {
-  routes.push_back({"POST", "/api/chat", [this](Exchange& exchange) { answer(exchange, OllamaAnswer::Kind::chat); }, ollama_error, false, ollama_chat_schema});
-  routes.push_back({"POST", "/api/generate", [this](Exchange& exchange) { answer(exchange, OllamaAnswer::Kind::generate); }, ollama_error, false, ollama_generate_schema});
+  routes.push_back({"POST", "/api/chat", [this](Exchange& exchange) { answer(exchange, OllamaAnswer::Kind::chat); }, ollama_error, false, ollama_chat_schema, true});
+  routes.push_back({"POST", "/api/generate", [this](Exchange& exchange) { answer(exchange, OllamaAnswer::Kind::generate); }, ollama_error, false, ollama_generate_schema, true});
   add_model_routes(routes);
 }
 
@@ -36,7 +36,7 @@ void Ollama::load_only(Exchange& exchange, OllamaAnswer::Kind kind, OllamaReques
   } else if (auto loaded = bring_in(request, model); !loaded) {
     done = loaded.error();
   }
-  if (!done) return exchange.fail(backend_.describe(done.error(), model), ignored_header(request.ignored));
+  if (!done) return exchange.fail(backend_.describe(exchange, done.error(), model), ignored_header(request.ignored));
   exchange.respond(200, ollama_loaded(kind, asked, goes ? "unload" : "load"), ignored_header(request.ignored));
 }
 
@@ -44,6 +44,7 @@ void Ollama::answer(Exchange& exchange, OllamaAnswer::Kind kind) const {
   const auto began = Clock::now();
   const bool chat = kind == OllamaAnswer::Kind::chat;
   OllamaRequest request;
+  request.gated = exchange.options.gated;
   const std::string& body = exchange.request.body;
   if (const auto wrong = chat ? read_ollama_chat(body, request) : read_ollama_generate(body, request)) return exchange.fail(*wrong, ignored_header(request.ignored));
   std::string asked = request.chat.model;
@@ -55,7 +56,7 @@ void Ollama::answer(Exchange& exchange, OllamaAnswer::Kind kind) const {
   if (!model) return;
   if (request.loads_only) return load_only(exchange, kind, request, *model, asked);
   const auto load_s = bring_in(request, *model);
-  if (!load_s) return exchange.fail(backend_.describe(load_s.error(), *model), ignored_header(request.ignored));
+  if (!load_s) return exchange.fail(backend_.describe(exchange, load_s.error(), *model), ignored_header(request.ignored));
   std::function<Json(const std::string&)> context;
   if (!chat && request.keeps_context()) {
     context = [&](const std::string& text) {

@@ -14,13 +14,14 @@ class OllamaAnswer final : public ReplyShape {
   void finish(const Finish& finish, std::vector<Json>& out) override;
   Json whole() const override { return whole_; }
   Json error(const ApiError& error) const override { return ollama_error(error); }
+  void answered_by(const std::string& model) override { model_ = model; }
 
  private:
   struct Call { int index = 0; std::string id, name, arguments; };
   Json line(const std::string& text, const std::string& thinking, Json calls) const;  // not done
   void end_call(std::vector<Json>& out);
   const Kind kind_;
-  const std::string model_;
+  std::string model_;
   const bool logprobs_;
   const Clock::time_point began_;
   const double load_s_;

@@ -12,14 +12,19 @@ struct Call { std::string name, id; };
 // One message as its rows leave it.
 struct Message {
   std::string role, content, thinking, tool_name, tool_call_id;
-  Json calls = Json::array();
+  Json calls = Json::array(), images = Json::array();
+  bool gated = false;
 };
 using In = const FieldValue&;
 
-Fault set_images(Message&, In value) {
-  if (simdjson::dom::array(value.json).size() == 0) return std::nullopt;
-  return fault(value.name, value.name + ": images cannot be read by this model", "unsupported");
+// The beginnings of base64 that tell what an image is.
+std::string_view media_type(std::string_view base64) {
+  if (base64.starts_with("iVBOR")) return "image/png";
+  if (base64.starts_with("R0lG")) return "image/gif";
+  return base64.starts_with("UklG") ? "image/webp" : "image/jpeg";
 }
+
+Fault set_images(Message& out, In value) { return read_ollama_images(out.gated, value, out.images); }
 
 // {"function": {"name", "arguments": {…}}}; an id only from clients that keep ours.
 Fault set_calls(Message& out, In value) {
@@ -73,6 +78,10 @@ class CallIds {
 
 Json in_template_shape(Message& message, CallIds& ids) {
   Json out = {{"role", message.role}, {"content", message.content}};
+  if (!message.images.empty()) {
+    if (!message.content.empty()) message.images.insert(message.images.begin(), Json{{"type", "text"}, {"text", message.content}});
+    out["content"] = std::move(message.images);
+  }
   if (!message.thinking.empty()) out["reasoning_content"] = message.thinking;
   if (message.role == "assistant" && !message.calls.empty()) {
     ids.name_calls(message.calls);
@@ -88,6 +97,17 @@ constexpr int bytes_per_number = 3;  // below 2^24: exact in every client's numb
 
 }  // namespace
 
+Fault read_ollama_images(bool gated, const FieldValue& value, Json& parts) {
+  if (simdjson::dom::array(value.json).size() == 0) return std::nullopt;
+  if (!gated) return fault(value.name, value.name + ": images cannot be read by this model", "unsupported");
+  for (const JsonView image : simdjson::dom::array(value.json)) {
+    std::string_view data;
+    if (image.get(data) != simdjson::SUCCESS) return wrong_type(value.name, "a list of strings", image);
+    parts.push_back({{"type", "image_url"}, {"image_url", {{"url", fmt::format("data:{};base64,{}", media_type(data), data)}}}});
+  }
+  return std::nullopt;
+}
+
 Fault read_ollama_messages(OllamaRequest& out, const std::string& name, JsonView messages) {
   CallIds ids;
   size_t i = 0;
@@ -95,10 +115,11 @@ Fault read_ollama_messages(OllamaRequest& out, const std::string& name, JsonView
     const std::string at = fmt::format("{}[{}]", name, i++);
     if (!json.is_object()) return wrong_type(at, "an object", json);
     Message message;
+    message.gated = out.gated;
     FieldReader reader(json, at + ".");
     if (auto wrong = reader.read(rows, message)) return wrong;
     if (message.role.empty()) return fault(at + ".role", at + ".role is required", "missing_field");
-    reader.list_unknown(out.ignored);
+    reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
     out.messages.push_back(in_template_shape(message, ids));
   }
   return std::nullopt;

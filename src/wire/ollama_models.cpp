@@ -18,7 +18,7 @@ struct Body {
   bool stream = true, strict = false, truncate = true;
   int dimensions = 0;
   std::optional<std::chrono::seconds> keep_alive;
-  std::vector<std::string> ignored;
+  std::vector<std::string> ignored, unknown;
 };
 using In = const FieldValue&;
 
@@ -59,7 +59,7 @@ template <class Rows> Fault read_body(std::string_view bytes, const Rows& rows, 
   if (auto wrong = parse_body(bytes, document)) return wrong;
   FieldReader reader(document.root());
   if (auto wrong = reader.read(rows, out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.unknown);
   return out.strict ? refuse_ignored(out.ignored) : std::nullopt;
 }
 
@@ -112,15 +112,15 @@ Json embed_schema() { return object_schema(embed_rows); }
 std::string ollama_name(const ModelInfo& model) { return model.name.find(':') == std::string::npos ? model.name + ":latest" : model.name; }
 
 void Ollama::add_model_routes(Routes& routes) const {
-  const auto add = [&](const char* method, const char* path, std::function<void(Exchange&)> handler, Json (*schema)() = nullptr) {
-    routes.push_back({method, path, std::move(handler), ollama_error, false, schema});
+  const auto add = [&](const char* method, const char* path, std::function<void(Exchange&)> handler, Json (*schema)() = nullptr, bool infers = false) {
+    routes.push_back({method, path, std::move(handler), ollama_error, false, schema, infers});
   };
   add("GET", "/api/version", [](Exchange& exchange) { exchange.respond(200, {{"version", api_version}}); });
   add("GET", "/api/tags", [this](Exchange& exchange) { tags(exchange); });
   add("POST", "/api/show", [this](Exchange& exchange) { show(exchange); }, model_schema);
   add("GET", "/api/ps", [this](Exchange& exchange) { running(exchange); });
-  add("POST", "/api/embed", [this](Exchange& exchange) { embed(exchange, false); }, embed_schema);
-  add("POST", "/api/embeddings", [this](Exchange& exchange) { embed(exchange, true); }, embed_schema);
+  add("POST", "/api/embed", [this](Exchange& exchange) { embed(exchange, false); }, embed_schema, true);
+  add("POST", "/api/embeddings", [this](Exchange& exchange) { embed(exchange, true); }, embed_schema, true);
   add("POST", "/api/pull", [this](Exchange& exchange) { pull(exchange); }, model_schema);
   add("DELETE", "/api/delete", [this](Exchange& exchange) { remove(exchange); }, model_schema);
   add("POST", "/api/copy", [this](Exchange& exchange) { copy_model(exchange); }, copy_schema);
@@ -170,10 +170,11 @@ void Ollama::embed(Exchange& exchange, bool one) const {
   const auto began = Clock::now();
   Body body;
   if (const auto wrong = read_body(exchange.request.body, embed_rows, body)) return exchange.fail(*wrong, ignored_header(body.ignored));
-  const auto model = backend_.resolve(body.model);
+  const auto model = backend_.resolve(exchange, body.model);
   if (!model) return exchange.fail(backend_.unknown_model(), ignored_header(body.ignored));
   EmbedRequest request;
   request.model = model->name;
+  request.gate = gate_notes(exchange, body.unknown);
   std::copy_if(body.inputs.begin(), body.inputs.end(), std::back_inserter(request.texts), [](const std::string& text) { return !text.empty(); });
   if (body.keep_alive) {
     const Status stays = backend_.guarded([&](Completer& completer) { return completer.load(model->name, body.keep_alive); });
@@ -182,19 +183,18 @@ void Ollama::embed(Exchange& exchange, bool one) const {
   Result<Embeddings> made = Embeddings{};
   if (!request.texts.empty()) {
     exchange.watched([&](std::stop_token stop) {
-      made = backend_.guarded([&](Completer& completer) -> Result<Embeddings> {
-        if (body.truncate) TRY_STATUS(cut(completer, *model, request));
-        return completer.embed(request, stop);
-      });
+      const bool cuts = body.truncate && !exchange.options.gated;  // a privacy gate reads texts, not ids
+      const Status fits = cuts ? backend_.guarded([&](Completer& completer) { return cut(completer, *model, request); }) : ok_status();
+      made = fits ? backend_.embed(exchange, request, stop) : Result<Embeddings>(fits.error());
     });
   }
-  if (!made) return exchange.fail(backend_.describe(made.error(), *model), ignored_header(body.ignored));
+  if (!made) return exchange.fail(backend_.describe(exchange, made.error(), *model), ignored_header(body.ignored));
   if (body.dimensions > 0) {
     for (auto& vector : made->vectors) shorten(vector, body.dimensions);
   }
   if (one) return exchange.respond(200, {{"embedding", made->vectors.empty() ? Json::array() : Json(made->vectors.front())}}, ignored_header(body.ignored));
   exchange.respond(200,
-                   {{"model", body.model.empty() ? ollama_name(*model) : body.model}, {"embeddings", made->vectors}, {"total_duration", nanoseconds_since(began)},
+                   {{"model", answered_by(exchange, body.model.empty() ? ollama_name(*model) : body.model)}, {"embeddings", made->vectors}, {"total_duration", nanoseconds_since(began)},
                     {"load_duration", 0}, {"prompt_eval_count", made->prompt_tokens}},
                    ignored_header(body.ignored));
 }

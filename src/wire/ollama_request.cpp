@@ -64,7 +64,7 @@ Fault set_options(Out& out, In value) {
   FieldReader reader(value.json, value.name + ".");
   if (auto wrong = reader.read(option_rows, out)) return wrong;
   if (auto wrong = reader.read(sampling_rows(), out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   return std::nullopt;
 }
 
@@ -91,9 +91,7 @@ constexpr Row<Out> chat_only[] = {
     {{"tools", Kind::array}, [](Out& out, In value) { return normalise_tools(out, value.name, copy(value.json)); }},
 };
 
-Fault refuse_images(Out&, In value) {
-  return simdjson::dom::array(value.json).size() == 0 ? std::nullopt : fault(value.name, "images cannot be read by this model", "unsupported");
-}
+Fault set_images(Out& out, In value) { return read_ollama_images(out.gated, value, out.images); }
 
 Fault refuse_template(Out&, In value) {
   return value.text.empty() ? std::nullopt : fault(value.name, "a template of the request's own cannot be used: raw takes a prompt as it is", "unsupported");
@@ -118,7 +116,7 @@ constexpr Row<Out> generate_only[] = {
     {{"suffix", Kind::text, 0, no_limit, "what is written comes between the two"}, set_suffix},
     {{"raw", Kind::boolean, 0, 0, "the prompt is read as it is"}, [](Out& out, In value) -> Fault { return out.raw = value.flag, std::nullopt; }},
     {{"template", Kind::text}, refuse_template},
-    {{"images", Kind::array}, refuse_images},
+    {{"images", Kind::array}, set_images},
     {{"context", Kind::array, 0, no_limit, "of an earlier answer"}, set_context},
 };
 
@@ -136,7 +134,7 @@ template <class Rows> Fault read_body(std::string_view body, const Rows& own, Ou
   if (auto wrong = reader.read(common_rows, out)) return wrong;
   if (auto wrong = reader.read(own, out)) return wrong;
   if (auto wrong = reader.read(serving_rows(), out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   if (out.top_logprobs && !out.logprobs) return fault("top_logprobs", "top_logprobs needs logprobs: true");
   if (out.logprobs) out.chat.top_logprobs = out.top_logprobs.value_or(0);
   return std::nullopt;
@@ -155,7 +153,12 @@ void add_turn(Out& out) {
     if (!out.messages.empty() && out.messages[0].is_object() && out.messages[0].contains("role") && out.messages[0]["role"] == "system") out.messages.erase(0);
     out.messages.insert(out.messages.begin(), Json{{"role", "system"}, {"content", out.system}});
   }
-  out.messages.push_back({{"role", "user"}, {"content", out.prompt}});
+  Json content = out.prompt;
+  if (!out.images.empty()) {
+    content = std::move(out.images);
+    content.insert(content.begin(), Json{{"type", "text"}, {"text", out.prompt}});
+  }
+  out.messages.push_back({{"role", "user"}, {"content", std::move(content)}});
 }
 
 // One unit of Go's durations, in seconds; 0 when it is none.
@@ -213,6 +216,7 @@ Fault read_ollama_generate(std::string_view body, OllamaRequest& out) {
   if (out.loads_only) return std::nullopt;
   if (out.raw || out.chat.suffix) {
     if (!out.messages.empty()) return fault("context", "context cannot go with raw or suffix");
+    if (!out.images.empty()) return fault("images", "images cannot go with raw or suffix", "unsupported");
     if (!out.system.empty()) out.ignored.emplace_back("system");
     out.chat.prompt = out.prompt;
     return std::nullopt;

@@ -14,6 +14,7 @@ struct OllamaRequest : ParsedRequest {
   Json messages = Json::array();            // in the shape of chat completions
   // /api/generate alone
   std::string prompt, system;
+  Json images = Json::array();              // parts of the prompt's message, in front of a privacy gate
   bool raw = false;
   bool keeps_context() const { return !raw && !chat.suffix && !messages.empty(); }
 };
@@ -33,4 +34,6 @@ Json pack_context(const Json& messages);
 std::optional<Json> unpack_context(JsonView numbers);
 
 // ---- for the more involved rows (ollama_messages.cpp) ----
+// Images in base64 as content parts, in front of a privacy gate; otherwise a fault when there are any.
+Fault read_ollama_images(bool gated, const FieldValue& value, Json& parts);
 Fault read_ollama_messages(OllamaRequest& out, const std::string& name, JsonView messages);

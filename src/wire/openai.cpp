@@ -1,7 +1,6 @@
 // openai: from a request body to the completer and back.
 #include "wire/openai.h"
 
-#include "wire/choices.h"
 #include "wire/describe.h"
 
 namespace {
@@ -46,9 +45,9 @@ Status OpenAi::ready() const { return store_ ? ok_status() : Status(store_.error
 void OpenAi::add_routes(Routes& routes) {
   routes.push_back({"GET", "/v1/models", [this](Exchange& exchange) { models(exchange); }});
   routes.push_back({"GET", "/v1/models/{id...}", [this](Exchange& exchange) { model(exchange, std::string(exchange.part("id"))); }});
-  routes.push_back({"POST", "/v1/chat/completions", [this](Exchange& exchange) { complete(exchange, Dialect::chat); }, to_json, false, chat_schema});
-  routes.push_back({"POST", "/v1/completions", [this](Exchange& exchange) { complete(exchange, Dialect::completions); }, to_json, false, completion_schema});
-  routes.push_back({"POST", "/v1/embeddings", [this](Exchange& exchange) { embed(exchange); }, to_json, false, embedding_schema});
+  routes.push_back({"POST", "/v1/chat/completions", [this](Exchange& exchange) { complete(exchange, Dialect::chat); }, to_json, false, chat_schema, true});
+  routes.push_back({"POST", "/v1/completions", [this](Exchange& exchange) { complete(exchange, Dialect::completions); }, to_json, false, completion_schema, true});
+  routes.push_back({"POST", "/v1/embeddings", [this](Exchange& exchange) { embed(exchange); }, to_json, false, embedding_schema, true});
   routes.push_back({"GET", "/v1/capabilities", [this](Exchange& exchange) { exchange.respond(200, capabilities(backend_.completer().models())); }});
   routes.push_back({"GET", "/openapi.json", [&routes](Exchange& exchange) { exchange.respond(200, openapi(routes)); }, to_json, true});
   if (responses_) responses_->add_routes(routes);
@@ -85,16 +84,18 @@ Result<std::vector<std::string>> OpenAi::prefixes(Dialect dialect, const ParsedR
 
 void OpenAi::complete(Exchange& exchange, Dialect dialect) const {
   ParsedRequest request;
+  request.gated = exchange.options.gated;
   if (const auto wrong = parse_request(dialect, exchange.request.body, request)) return exchange.fail(*wrong, ignored_header(request.ignored));
   const auto model = backend_.admit(exchange, request);
   if (!model) return;
   const std::vector<ChatRequest> choices = choices_of(request);
   if (choices.size() > max_choices) return exchange.fail(*fault("n", "n times the number of prompts must be at most 64"));
   const auto starts = prefixes(dialect, request);
-  if (!starts) return exchange.fail(backend_.describe(starts.error(), *model));
+  if (!starts) return exchange.fail(backend_.describe(exchange, starts.error(), *model));
   std::vector<std::string> of_choices;
   for (const std::string& start : *starts) of_choices.insert(of_choices.end(), static_cast<size_t>(request.n), start);
   Answer answer(dialect, request, backend_.options(), std::move(of_choices));
+  exchange.on_routed([&](const RouteReport& report) { request.chat.model = report.model.empty() ? request.chat.model : report.model; });
   Work work{request, *model, choices, answer, ignored_header(request.ignored)};
   return request.stream ? answer_streamed(exchange, std::move(work)) : answer_whole(exchange, std::move(work));
 }
@@ -104,11 +105,11 @@ void OpenAi::answer_whole(Exchange& exchange, Work work) const {
   bool left = false;
   exchange.watched([&](std::stop_token stop) {
     const ChoiceSink sink = {[&](size_t choice, const Delta& delta) { return work.answer.add(choice, delta), !stop.stop_requested(); }, [](size_t, const Finish&) { return true; }};
-    finishes = complete_all(backend_, exchange, work.choices, sink, stop);
+    finishes = backend_.complete_all(exchange, work.choices, sink, stop);
     left = stop.stop_requested();
   });
   if (left) return exchange.fail(client_left());
-  if (!finishes) return exchange.fail(backend_.describe(finishes.error(), work.model), std::move(work.headers));
+  if (!finishes) return exchange.fail(backend_.describe(exchange, finishes.error(), work.model), std::move(work.headers));
   for (auto& header : warnings_header(*finishes)) work.headers.push_back(std::move(header));
   exchange.respond(200, work.answer.whole(*finishes), std::move(work.headers));
 }
@@ -131,9 +132,9 @@ void OpenAi::answer_streamed(Exchange& exchange, Work work) const {
                                return chunk.is_null() || (begin(choice) && events.send(text_of(chunk)));
                              },
                              [&](size_t choice, const Finish& finish) { return begin(choice) && events.send(text_of(work.answer.finish_chunk(choice, finish))); }};
-    const auto finishes = complete_all(backend_, exchange, work.choices, sink, stop);
+    const auto finishes = backend_.complete_all(exchange, work.choices, sink, stop);
     if (!finishes) {
-      const ApiError error = backend_.describe(finishes.error(), work.model);
+      const ApiError error = backend_.describe(exchange, finishes.error(), work.model);
       if (events.started()) {
         events.send(text_of(to_json(error)));
       } else {

@@ -6,22 +6,48 @@
 
 namespace {
 
-// Completes one request after another; the first failure ends it. `send` takes the pieces away, and is false when the reader has gone.
-std::optional<ApiError> run(Exchange& exchange, const Backend& backend, const ReplyTo& to, ReplyShape& shape, std::vector<Finish>& finishes, const std::stop_token& stop,
-                            const std::function<bool(std::vector<Json>&)>& send) {
-  std::vector<Json> pieces;
-  for (const ChatRequest& request : to.requests) {
-    const auto take = [&](const Delta& delta) {
-      shape.push(delta, pieces);
-      return !stop.stop_requested() && send(pieces);
-    };
-    const auto finish = backend.complete(exchange, request, take, stop);
-    if (!finish) return backend.describe(finish.error(), to.model);
-    shape.finish(*finish, pieces);
-    finishes.push_back(*finish);
-    if (!send(pieces)) return client_left();
+using Send = std::function<bool(std::vector<Json>&)>;  // takes the pieces away; false when the reader has gone
+
+// Several answers made at once, told one after another: what comes early waits for its turn.
+class InOrder {
+ public:
+  InOrder(ReplyShape& shape, size_t n, const Send& send) : shape_(shape), send_(send), early_(n) {}
+  bool push(size_t choice, const Delta& delta) {
+    if (choice != turn_) return early_[choice].deltas.push_back(delta), true;
+    shape_.push(delta, pieces_);
+    return send_(pieces_);
   }
-  return std::nullopt;
+  bool finish(size_t choice, const Finish& finish) {
+    early_[choice].finish = finish;
+    while (turn_ < early_.size() && early_[turn_].finish) {
+      shape_.finish(*early_[turn_].finish, pieces_);
+      if (++turn_ == early_.size()) break;
+      for (const Delta& delta : std::exchange(early_[turn_].deltas, {})) shape_.push(delta, pieces_);
+    }
+    return send_(pieces_);
+  }
+
+ private:
+  struct Early { std::vector<Delta> deltas; std::optional<Finish> finish; };
+  ReplyShape& shape_;
+  const Send& send_;
+  std::vector<Early> early_;
+  size_t turn_ = 0;
+  std::vector<Json> pieces_;
+};
+
+std::optional<ApiError> run(Exchange& exchange, const Backend& backend, const ReplyTo& to, ReplyShape& shape, std::vector<Finish>& finishes, const std::stop_token& stop, const Send& send) {
+  InOrder order(shape, to.requests.size(), send);
+  bool reads = true;
+  const ChoiceSink sink = {[&](size_t choice, const Delta& delta) { return reads = !stop.stop_requested() && order.push(choice, delta); },
+                           [&](size_t choice, const Finish& finish) { return reads = order.finish(choice, finish); }};
+  exchange.on_routed([&](const RouteReport& report) {
+    if (!report.model.empty()) shape.answered_by(report.model);
+  });
+  auto made = backend.complete_all(exchange, to.requests, sink, stop);
+  if (!made) return backend.describe(exchange, made.error(), to.model);
+  finishes = std::move(*made);
+  return reads ? std::nullopt : std::optional(client_left());
 }
 
 void reply_whole(Exchange& exchange, const Backend& backend, const ReplyTo& to, ReplyShape& shape) {

@@ -14,12 +14,13 @@ class ReplyShape {
   virtual void finish(const Finish& finish, std::vector<Json>& out) = 0;  // of one request; the next one follows
   virtual Json whole() const = 0;                                        // after the last finish
   virtual Json error(const ApiError& error) const = 0;                   // as the last piece of a stream
+  virtual void answered_by(const std::string& model) = 0;                // before the first piece, where a privacy gate names it
 };
 
 enum class ReplyForm : uint8_t { whole, events, named_events, lines };  // an event's name is its "type"
 
 struct ReplyTo {
-  std::span<const ChatRequest> requests;  // completed one after another
+  std::span<const ChatRequest> requests;  // answered in their order
   const ModelInfo& model;
   ReplyForm form = ReplyForm::whole;
   Headers headers;

@@ -24,7 +24,7 @@ constexpr int default_page = 20, max_page = 100;
 }  // namespace
 
 void Responses::add_routes(Routes& routes) {
-  routes.push_back({"POST", "/v1/responses", [this](Exchange& exchange) { create(exchange); }, to_json, false, responses_schema});
+  routes.push_back({"POST", "/v1/responses", [this](Exchange& exchange) { create(exchange); }, to_json, false, responses_schema, true});
   routes.push_back({"POST", "/v1/responses/input_tokens", [this](Exchange& exchange) { count_tokens(exchange); }, to_json, false, responses_schema});
   routes.push_back({"GET", "/v1/responses/{id}", [this](Exchange& exchange) { retrieve(exchange); }});
   routes.push_back({"DELETE", "/v1/responses/{id}", [this](Exchange& exchange) { remove(exchange); }});
@@ -35,6 +35,7 @@ void Responses::add_routes(Routes& routes) {
 bool Responses::parse(Exchange& exchange, ResponsesRequest& request) const {
   const std::string& tenant = exchange.tenant();
   const ItemSource stored = {[&](const std::string& id) { return store_.context(tenant, id); }, [&](const std::string& id) { return store_.item(tenant, id); }};
+  request.gated = exchange.options.gated;
   const auto wrong = parse_responses(exchange.request.body, stored, request);
   if (wrong) exchange.fail(*wrong, ignored_header(request.ignored));
   return !wrong;
@@ -45,6 +46,7 @@ void Responses::create(Exchange& exchange) {
   if (!parse(exchange, request)) return;
   const auto model = backend_.admit(exchange, request);
   if (!model) return;
+  exchange.on_routed([&](const RouteReport& report) { request.chat.model = report.model.empty() ? request.chat.model : report.model; });
   Headers headers = ignored_header(request.ignored);
   return request.stream ? answer_streamed(exchange, request, *model, std::move(headers)) : answer_whole(exchange, request, *model, std::move(headers));
 }
@@ -81,7 +83,7 @@ void Responses::answer_whole(Exchange& exchange, const ResponsesRequest& request
     left = stop.stop_requested();
   });
   if (left) return exchange.fail(client_left());
-  if (error) return exchange.fail(backend_.describe(*error, model), std::move(headers));
+  if (error) return exchange.fail(backend_.describe(exchange, *error, model), std::move(headers));
   exchange.respond(200, writer.response(), std::move(headers));
 }
 
@@ -92,7 +94,7 @@ void Responses::answer_streamed(Exchange& exchange, const ResponsesRequest& requ
     ResponseWriter writer(request, emit, keep(exchange, request));
     const auto error = make(exchange, request, writer, stop);
     if (!error) return;
-    const ApiError described = backend_.describe(*error, model);
+    const ApiError described = backend_.describe(exchange, *error, model);
     if (events.started()) {
       writer.fail(described);
     } else {
@@ -111,7 +113,7 @@ void Responses::count_tokens(Exchange& exchange) const {
     TRY(const std::string prompt, completer.render(request.chat));
     return completer.tokenize(model->name, prompt, true, false);
   });
-  if (!ids) return exchange.fail(backend_.describe(ids.error(), *model));
+  if (!ids) return exchange.fail(backend_.describe(exchange, ids.error(), *model));
   exchange.respond(200, {{"object", "response.input_tokens"}, {"input_tokens", ids->size()}}, ignored_header(request.ignored));
 }
 

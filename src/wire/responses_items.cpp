@@ -37,7 +37,11 @@ class Turns {
     if (type == "message") return add_message(at, item);
     if (type == "function_call") return add_call(at, item);
     if (type == "function_call_output") return add_output(at, item);
-    if (type != "reasoning") return out_.ignored.push_back(at + ".type=" + type), std::nullopt;
+    if (type != "reasoning") {
+      out_.chat.gate.unknown_fields.push_back(at + ".type");
+      return out_.ignored.push_back(at + ".type=" + type), std::nullopt;
+    }
+    note_unknown(out_, at, item, "type id summary content encrypted_content status");
     if (has_text(turn_, "content") || turn_.contains("tool_calls")) flush();
     const std::string text = thought(item);
     if (text.empty()) return std::nullopt;
@@ -58,10 +62,11 @@ class Turns {
   }
 
   Fault add_message(const std::string& at, const Json& item) {
+    note_unknown(out_, at, item, "type id role content status phase");
     Json message = {{"role", item.contains("role") ? item["role"] : Json()}};
     if (!item.contains("role")) message.erase("role");
     if (item.contains("content")) message["content"] = item["content"];
-    if (auto wrong = normalise_message(at, message)) return wrong;
+    if (auto wrong = normalise_message(out_, at, message)) return wrong;
     if (message["role"] != "assistant") {
       flush();
       messages_.push_back(std::move(message));
@@ -73,6 +78,7 @@ class Turns {
   }
 
   Fault add_call(const std::string& at, const Json& item) {
+    note_unknown(out_, at, item, "type id call_id name arguments status");
     for (const char* member : {"call_id", "name", "arguments"}) {
       if (auto wrong = need_text(at, item, member)) return wrong;
     }
@@ -83,10 +89,11 @@ class Turns {
   }
 
   Fault add_output(const std::string& at, const Json& item) {
+    note_unknown(out_, at, item, "type id call_id output status");
     if (auto wrong = need_text(at, item, "call_id")) return wrong;
     Json message = {{"role", "tool"}, {"tool_call_id", item["call_id"]}};
     if (item.contains("output")) message["content"] = item["output"];
-    if (auto wrong = normalise_message(at, message)) {  // the same check of parts, under the item's own word
+    if (auto wrong = normalise_message(out_, at, message)) {  // the same check of parts, under the item's own word
       if (const size_t found = wrong->param.find(".content"); found == at.size()) wrong->param.replace(found, 8, ".output");
       return wrong;
     }

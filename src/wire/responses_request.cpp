@@ -48,7 +48,7 @@ constexpr Row<Out> text_rows[] = {{{"format", object, 0, 0, "text, json_object o
 Fault set_text_options(Out& out, const FieldValue& value) {
   FieldReader reader(value.json, value.name + ".");
   if (auto wrong = reader.read(text_rows, out)) return wrong;
-  return reader.list_unknown(out.ignored), std::nullopt;
+  return reader.list_unknown(out.ignored, out.chat.gate.unknown_fields), std::nullopt;
 }
 
 Fault refuse_given(Out&, const FieldValue& value) { return fault(value.name, value.name + " cannot be honoured here", "unsupported"); }
@@ -160,6 +160,7 @@ Fault settle(const ItemSource& stored, Out& out) {
     const auto context = stored.context(out.previous_response_id);
     if (!context) return fault("previous_response_id", "there is no stored response of that id", "previous_response_not_found");
     ParsedRequest old;  // what was ignored in earlier items was said then
+    old.gated = out.gated;
     if (auto wrong = append_items("previous_response_id", *context, old, messages)) return wrong;
   }
   if (auto wrong = append_items("input", out.input, out, messages)) return wrong;
@@ -182,7 +183,7 @@ Fault parse_responses(std::string_view body, const ItemSource& stored, Responses
   for (const Rows table : shared_tables()) {
     if (auto wrong = reader.read(table, out)) return wrong;
   }
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   out.user = std::string(find_string(document.root(), "user").value_or(""));
   out.safety_identifier = std::string(find_string(document.root(), "safety_identifier").value_or(""));
   const bool given = out.kwargs.contains("reasoning_effort") && out.kwargs["reasoning_effort"].is_string();

@@ -14,6 +14,7 @@ struct Route {
   ErrorShape errors = to_json;              // how this dialect words errors, also those found before the handler runs
   bool open = false;                        // asks for no API key
   Json (*schema)() = nullptr;               // of the request's body, for /openapi.json
+  bool infers = false;                      // a model reads what it is sent: each request is one decision of a privacy gate, or is turned away
 };
 using Routes = std::vector<Route>;
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "wire/anthropic.h"
 #include "wire/connection.h"
-#include "wire/gate.h"
+#include "wire/entrance.h"
 #include "wire/listen.h"
 #include "wire/llama_native.h"
 #include "wire/ollama.h"
@@ -24,9 +24,9 @@ constexpr milliseconds after_cancel{2000};          // for cancelled work to end
 class Server {
  public:
   Server(Completer& completer, const ServerOptions& options, ApiKeys keys, std::shared_ptr<TlsFiles> tls)
-      : options_(options), tls_(std::move(tls)), backend_(completer, options), openai_(completer, options), gate_(options, std::move(keys), routes_, metrics_), timer_(io_),
+      : options_(options), tls_(std::move(tls)), backend_(completer, options), openai_(completer, options), entrance_(completer, options, std::move(keys), routes_, metrics_), timer_(io_),
         context_{options, io_, workers_, {}, {}} {
-    context_.answer = [this](Peer& peer, const HttpRequest& request, const ApiError* failure) { return gate_.answer(peer, request, failure, context_.stopping); };
+    context_.answer = [this](Peer& peer, const HttpRequest& request, const ApiError* failure) { return entrance_.answer(peer, request, failure, context_.stopping); };
     context_.closed = [this](Connection& connection) { closed(connection); };
     add_routes(completer);
   }
@@ -59,7 +59,7 @@ class Server {
   Ollama ollama_{backend_};
   LlamaNative llama_{backend_};
   Routes routes_;
-  Gate gate_;
+  Entrance entrance_;
   std::optional<Acceptor> acceptor_;
   asio::steady_timer timer_;
   std::map<Connection*, Known> connections_;
@@ -76,7 +76,7 @@ void Server::add_routes(Completer& completer) {
   for (const char* path : {"/health", "/v1/health", "/ping"}) routes_.push_back({"GET", path, health, to_json, true});
   routes_.push_back({"GET", "/", [](Exchange& exchange) { exchange.respond_text(200, "Calla is running"); }, to_json, true});
   routes_.push_back({"GET", "/metrics", [this, &completer](Exchange& exchange) {
-                       exchange.respond_text(200, metrics_.text(completer.stats()), "text/plain; version=0.0.4; charset=utf-8");
+                       exchange.respond_text(200, metrics_.text(completer.stats()) + completer.metrics(), "text/plain; version=0.0.4; charset=utf-8");
                      }});
   openai_.add_routes(routes_);
   anthropic_.add_routes(routes_);

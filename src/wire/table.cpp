@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include "wire/names.h"
 
 namespace {
 
@@ -110,7 +111,7 @@ Fault find_duplicate(JsonView value) {
   } else if (value.is_object()) {
     std::unordered_set<std::string_view> seen;
     for (const auto [key, item] : simdjson::dom::object(value)) {
-      if (!seen.insert(key).second) return fault(header_safe(key, 64), "the request body has a key twice in one object", "duplicate_key");
+      if (!seen.insert(key).second) return fault(shown_name(key), "the request body has a key twice in one object", "invalid_json");
       if (auto found = find_duplicate(item)) return found;
     }
   }
@@ -181,9 +182,12 @@ Fault FieldReader::check(const Field& field, JsonView json, FieldValue& value) c
   return std::nullopt;
 }
 
-void FieldReader::list_unknown(std::vector<std::string>& ignored) const {
+void FieldReader::list_unknown(std::vector<std::string>& ignored, std::vector<std::string>& unknown) const {
   for (const auto [key, value] : simdjson::dom::object(object_)) {
-    if (!value.is_null() && !known_.contains(key)) ignored.push_back(prefix_ + std::string(key));
+    if (value.is_null() || known_.contains(key)) continue;
+    const std::string name = prefix_ + std::string(key);
+    ignored.push_back(name);
+    if (!is_tolerated(name) && &unknown != &ignored) unknown.push_back(prefix_ + shown_name(key));
   }
 }
 

@@ -63,7 +63,8 @@ class FieldReader {
     }
     return std::nullopt;
   }
-  void list_unknown(std::vector<std::string>& ignored) const;  // what no row reads, in the order given
+  // What no row reads, in the order given; `unknown`: what nothing here knows by that name either.
+  void list_unknown(std::vector<std::string>& ignored, std::vector<std::string>& unknown) const;
 
  private:
   Fault check(const Field& field, JsonView json, FieldValue& value) const;
@@ -76,7 +77,7 @@ class FieldReader {
 Fault parse_body(std::string_view bytes, JsonDocument& out);
 // With `strict`: the first ignored name that promised something about the answer.
 Fault refuse_ignored(const std::vector<std::string>& ignored);
-bool is_tolerated(std::string_view name);    // user, metadata, …: they promise nothing about the text, and are never refused
+bool is_tolerated(std::string_view name);    // user, metadata, …: they promise nothing about the text, and are never refused nor passed on
 std::span<const std::string_view> tolerated_fields();
 
 // ---- the same rows, described ----

@@ -37,7 +37,7 @@ constexpr Row<ParsedRequest> reasoning_rows[] = {
 Fault set_reasoning(ParsedRequest& out, const FieldValue& value) {
   FieldReader reader(value.json, value.name + ".");
   if (auto wrong = reader.read(reasoning_rows, out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   return std::nullopt;
 }
 
@@ -55,7 +55,7 @@ constexpr Row<ParsedRequest> thinking_object_rows[] = {
 Fault set_thinking(ParsedRequest& out, const FieldValue& value) {
   FieldReader reader(value.json, value.name + ".");
   if (auto wrong = reader.read(thinking_object_rows, out)) return wrong;
-  reader.list_unknown(out.ignored);
+  reader.list_unknown(out.ignored, out.chat.gate.unknown_fields);
   return std::nullopt;
 }
 

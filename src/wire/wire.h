@@ -4,6 +4,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 #include "chat/chat.h"
@@ -32,6 +33,9 @@ struct ServerOptions {
   std::vector<std::pair<std::string, std::string>> aliases = {};
   std::string reasoning_field = "reasoning_content";  // where thinking goes in chat completions: that, "reasoning", or "both"
   std::string responses_db = {};                      // SQLite file of stored Responses; empty: in memory
+  // The completer is a privacy gate: what only it can judge (content that cannot be read, unknown roles) is left to it, an answer's first
+  // byte waits for its RouteReport, and nothing in the log is spelled by a client.
+  bool gated = false;
   bool keep_volatile_prefix = false;     // lines of known clients that change with every call stay in prompts
   std::function<void(const std::string& host, int port)> listening = {};  // called once the port is open; of a unix socket the port is 0
   std::function<bool()> ready = {};      // false: /health says that models are still loading; called from many threads
@@ -41,3 +45,5 @@ struct ServerOptions {
 // Serves until `stop`; then answers what is running and returns. Fails with io when the port or a TLS file cannot be had, with denied
 // when the address is public and there is no key.
 Status serve(Completer& completer, ServerOptions options, std::stop_token stop);
+// A chat completion's body in neutral words, as a privacy gate is given it: with what is unknown in it, and no client beside it.
+Result<ChatRequest> read_chat_request(std::string_view body);

@@ -376,7 +376,7 @@ TEST_F(Fields, DuplicateKeys) {
   for (const char* body : {R"({"messages":[],"messages":[]})", R"({"messages":[{"role":"user","role":"user","content":"x"}]})"}) {
     const Reply reply = client_->post(chat_path, body);
     EXPECT_EQ(reply.status, 400);
-    EXPECT_EQ(reply.json()["error"]["code"], "duplicate_key");
+    EXPECT_EQ(reply.json()["error"]["code"], "invalid_json");
   }
 }
 

@@ -29,7 +29,7 @@ const Route routes[] = {
     {"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, ""},
     {"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 413, "Connection: close"},
     {"OPTIONS /v1/chat/completions HTTP/1.1\r\nOrigin: http://localhost:3000\r\nAccess-Control-Request-Headers: x-foo\r\n\r\n", 204,
-     "Access-Control-Allow-Headers: Authorization, Content-Type, x-api-key, anthropic-version, x-request-id, x-foo"},
+     "Access-Control-Allow-Headers: Authorization, Content-Type, x-api-key, anthropic-version, X-Calla-Conversation, X-Calla-Privacy, X-Calla-Consent, X-Consent, x-request-id, x-foo"},
     {"OPTIONS /v1/models HTTP/1.1\r\n\r\n", 204, "Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS"},
     {"GET /v1/models HTTP/1.1\r\nOrigin: http://localhost:3000\r\n\r\n", 200, "Access-Control-Allow-Origin: http://localhost:3000"},
     {"GET /v1/models HTTP/1.1\r\nOrigin: http://[::1]:3000\r\n\r\n", 200, "Access-Control-Allow-Origin: http://[::1]:3000"},
