@@ -1,5 +1,6 @@
 // numbers precision: what looks like an identifier and is none: random digits, logs, code, versions, hashes (F2, example 18, D1, D8).
 #include <gtest/gtest.h>
+#include <time.h>
 #include "privacy/number_scan.h"
 
 using namespace number_tests;
@@ -53,6 +54,26 @@ TEST(NumberPrecision, NumberSoup) {  // F2
             random_of(rng, "0123456789", 12) + "\n";
   }
   EXPECT_EQ(false_hits(text), 0u);
+}
+
+TEST(NumberPrecision, HostileTextsTakeLinearTime) {
+  const auto seconds = [](const std::string& text) {
+    timespec begin, end;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    number_hits(text);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    return static_cast<double>(end.tv_sec - begin.tv_sec) + 1e-9 * static_cast<double>(end.tv_nsec - begin.tv_nsec);
+  };
+  number_hits("7");  // builds the rules
+  for (const std::string part : {"7", "7 ", "4000 ", "card 4000 0076 5432 1097 ", "a 1 a ", "<", "P<", "A", "%B", ";4", "0x5a ", "1BoatSLRHtKNngkdXEeobR76b53LETtpyT ", "A1-", "1(", "04/29 "}) {
+    const auto repeated = [&](size_t size) {
+      std::string text;
+      while (text.size() < size) text += part;
+      return text;
+    };
+    const double one = seconds(repeated(size_t{1} << 17)), eight = seconds(repeated(size_t{1} << 20));
+    EXPECT_LT(eight, 24 * one + 0.02) << part;
+  }
 }
 
 TEST(NumberPrecision, TimesInMilliseconds) {

@@ -98,6 +98,13 @@ TEST(Numbers, ASlipAfterALabelIsStillPrivateAndScoresLess) {
   }
 }
 
+TEST(Numbers, AGeneralLabelIsEnoughForACheckThatPasses) {
+  for (const std::string label : {"ID number: ", "身分證：", "身份证号码是", "身分証番号は ", "신분증번호 "}) {
+    EXPECT_GE(score_of(label + "9434765919", "9434765919"), 0.8f) << label;
+    EXPECT_LT(score_of(label + "9434765918", "9434765918", "uk_nhs"), 0.5f) << label;
+  }
+}
+
 TEST(Numbers, PublishedSamples) {
   const auto found = [](const std::string& value, std::string_view kind, std::string_view label = "") {
     EXPECT_GE(score_of(std::string(label) + value, value, kind), 0.5f) << kind << ' ' << value;

@@ -19,7 +19,7 @@ std::vector<IdRule> bank_rules() {
   return {
       {.kind = "us_routing", .tier = 'a', .cls = PrivacyClass::bank, .shape = "9{9}", .check = aba,
        .labels = "routing|routing no|routing number|routing transit number|rtn|aba|aba no|aba number|transit number|wire routing|匯款路線號碼|路由號碼|路由号码|ルーティング番号"},
-      {.kind = "uk_account", .tier = 'a', .cls = PrivacyClass::bank, .shape = "9{14}", .written = "2-2-2 8|2 2 2 8|2-2-2-8|2.2.2 8|6 8|6-8", .check = account, .grouped = even,
+      {.kind = "uk_account", .tier = 'a', .cls = PrivacyClass::bank, .shape = "9{14}", .written = "2-2-2 8|2-2-2-8|2.2.2 8", .check = account, .grouped = even,
        .labels = "sort code|sort code and account|account|account number|bank details|bacs"},
       {.kind = "uk_sort_code", .tier = 'a', .cls = PrivacyClass::bank, .shape = "9{6}", .written = "2~2~2", .introduced = true, .labels = "sort code|sortcode|sort-code|bank sort code"},
       {.kind = "tw_bank_account", .tier = 'a', .cls = PrivacyClass::bank, .shape = "9{13,19}", .written = "3-10|3-11|3-12|3-13|3-14|3-15|3-16|3 10|3 11|3 12|3 13|3 14|3 15|3 16",

@@ -13,8 +13,14 @@ constexpr float least = 0.3f;           // what scores less is not worth telling
 constexpr float typo = 0.6f;            // labelled, though the check fails
 constexpr float label_alone = 0.85f;    // right after a label, with nothing to check
 constexpr float label_near = 0.6f;      // farther from it
+constexpr float label_general = 0.8f;   // near a word for any identity number, when the check passes
 constexpr float other_thing = 0.3f;     // less, after "order no"
 constexpr size_t other_reach = 24;      // code points
+
+constexpr std::string_view general_words =
+    "id|id no|id number|id card|national id|national id number|national identity number|identity number|identity card|identity card number|personal id|personal number|identification number|"
+    "身分證|身分證號|身分證字號|身份證|身份證號碼|身份证|身份证号|身份证号码|證件號碼|证件号|证件号码|身分証|身分証番号|身分証明書番号|国民識別番号|신분증|신분증번호|국민식별번호|"
+    "ausweis|ausweisnummer|numéro d'identité|carte d'identité|documento de identidad|documento de identidade|carta d'identità";
 
 constexpr std::string_view other_things[] = {
     "order", "order no", "order number", "order id", "invoice", "invoice no", "isbn", "issn", "ean", "upc", "sku", "tracking", "tracking number", "shipment", "part no", "part number",
@@ -101,7 +107,9 @@ bool IdDetector::Candidate::add(std::string_view text, size_t at) {
 IdDetector::IdDetector(char tier, std::vector<IdRule> rules, LabelBook& book) : tier_(tier), rules_(std::move(rules)), others_(book.add(other_things)) {
   std::erase_if(rules_, [&](const IdRule& rule) { return rule.tier != tier; });
   for (const IdRule& rule : rules_) written_.push_back(groupings_of(rule.written));
-  std::vector<std::string> all_words;
+  const std::vector<std::string> general = folded_words(general_words);
+  general_words_ = add_words(book, general);
+  std::vector<std::string> all_words = general;
   for (size_t i = 0; i < rules_.size(); ++i) {
     const std::vector<std::string> words = folded_words(rules_[i].labels);
     all_words.insert(all_words.end(), words.begin(), words.end());
@@ -169,30 +177,32 @@ float IdDetector::score(const Page& page, const Candidate& candidate, const Read
   const std::string_view compact = candidate.view();
   if (!compact.starts_with(rule.prefix)) return 0;
   const bool usual = is_usual(candidate, ready);
-  if (!candidate.single() && !usual && !candidate.uniform) return 0;
+  const bool in_row = in_a_row(candidate.chain, candidate.first, candidate.last);
+  if (!candidate.single() && !usual && (!candidate.uniform || in_row)) return 0;
   float alone = candidate.single() ? rule.bare : usual ? rule.grouped : no;
   if (alone < sure) {
-    if (candidate.lower || (alone < strong && in_a_row(candidate.chain, candidate.first, candidate.last))) alone = no;
+    if (candidate.lower || (alone < strong && in_row)) alone = no;
     if (alone == no && !candidate.label) return 0;
     if (attached(page.text, candidate.chain, candidate.first, candidate.last)) return 0;
   }
   const size_t begin = candidate.chain[candidate.first].begin, end = candidate.chain[candidate.last].end;
   const bool introduces = candidate.label && page.labels.introduces(ready.labels, begin);
   const bool near = introduces || (candidate.label && (rule.introduced ? introduced_after(page, ready.labels, end) : page.labels.near(ready.labels, begin, end)));
-  if (alone == no && !near) return 0;
+  const bool general = !near && candidate.label && rule.cls == PrivacyClass::gov_id && rule.labelled >= sure && page.labels.near(general_words_, begin, end);
+  if (alone == no && !near && !general) return 0;
 
   const Verdict verdict = rule.check(compact.substr(rule.prefix.size()));
   if (verdict == Verdict::impossible) return 0;
   const bool passed = verdict == Verdict::passed;
   const bool digits_alone = page.kind == ViewKind::squeezed || page.kind == ViewKind::numerals;  // how they were grouped is not to be seen there
   if (verdict == Verdict::failed || (digits_alone && !passed)) alone = no;
-  validated = passed && (near || alone >= likely);
+  validated = passed && (near || general || alone >= likely);
+  if (general && passed) return std::max(alone, label_general);
   if (!near) return alone >= least && alone < sure && page.labels.before(others_, begin, other_reach) ? alone - other_thing : alone;
   if (passed) return std::max(rule.labelled, alone);
   const bool date_like = candidate.letters == 0 && !candidate.single() && !usual && candidate.shortest < 3;
   if (verdict == Verdict::unchecked) return date_like ? alone : std::max(alone, introduces ? std::min(rule.labelled, label_alone) : label_near);
-  const bool whole = candidate.letters != 0 || !in_a_row(candidate.chain, candidate.first, candidate.last);
-  return whole && (introduces || usual || candidate.letters != 0) ? typo : 0;
+  return (candidate.letters != 0 || !in_row) && (introduces || usual || candidate.letters != 0) ? typo : 0;
 }
 
 }  // namespace numbers

@@ -41,6 +41,7 @@ class IdDetector final : public Detector {
   std::array<Length, max_compact + 1> by_length_;
   size_t longest_after_digit_ = 0, longest_after_letter_ = 0;
   LabelSet all_words_;               // of all rules: where none is near, most rules need not be asked
+  LabelSet general_words_;           // for an identity number of whatever country
   LabelSet others_;                  // words that say it is something else
 };
 
