@@ -152,7 +152,7 @@ def lexicon(lists, hidden=frozenset()):
     for name, _, population in lists.cities[:6000]:
         if " " not in name:
             add(name, PLACE | (MAJOR_PLACE if population > 700000 else 0))
-    for word in sorted(lists.probabilities, key=lambda w: -lists.probabilities[w])[:38000]:
+    for word in sorted(lists.probabilities, key=lambda w: -lists.probabilities[w])[:46000]:
         if re.match(r"^[A-Za-z'’]{2,20}$", word):
             bits.setdefault(word.lower(), 0)
     for word in bits:

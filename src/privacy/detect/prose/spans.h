@@ -19,3 +19,6 @@ void find_han_addresses(std::string_view text, const Tokens& tokens, NamedSpans&
 void find_people(std::string_view text, const Tokens& tokens, NamedSpans& out);
 void find_han_people(std::string_view text, const Tokens& tokens, NamedSpans& out);
 void find_organisations(std::string_view text, const Tokens& tokens, NamedSpans& out);
+
+// The score of a tagged span after a look at its words; 0: not believed.
+float plausible_score(std::string_view text, const Tokens& tokens, const NamedSpan& span);
