@@ -71,7 +71,7 @@ Breaker::Outcome judged(const Failure& failure) {
 
 class HttpUpstream : public Upstream {
  public:
-  HttpUpstream(UpstreamOptions options, UpstreamKey key, std::unique_ptr<HttpPoster> poster) : options_(std::move(options)), key_(std::move(key)), poster_(std::move(poster)) {}
+  HttpUpstream(UpstreamOptions options, Secret key, std::unique_ptr<HttpPoster> poster) : options_(std::move(options)), key_(std::move(key)), poster_(std::move(poster)) {}
 
   const UpstreamOptions& options() const override { return options_; }
   bool open() const override { return breaker_.closed(); }
@@ -119,10 +119,10 @@ class HttpUpstream : public Upstream {
     const auto reader = anthropic ? anthropic_reader(answer) : openai_reader(answer);
     AnswerBytes bytes(*reader, answer);
     std::string secret;
-    if (!key_.text().empty()) {
-      secret.reserve(UpstreamKey::most_bytes + 64);  // so that no copy is left behind by growing
+    if (!key_.view().empty()) {
+      secret.reserve(most_key_bytes + 64);  // so that no copy is left behind by growing
       secret += anthropic ? "x-api-key: " : "Authorization: Bearer ";
-      secret += key_.text();
+      secret += key_.view();
     }
     HttpPost post{body, secret, {"Content-Type: application/json", "Accept: application/json, text/event-stream", user_agent}};
     if (anthropic) post.headers.emplace_back("anthropic-version: 2023-06-01");
@@ -142,12 +142,12 @@ class HttpUpstream : public Upstream {
   }
 
   const UpstreamOptions options_;
-  const UpstreamKey key_;
+  const Secret key_;
   const std::unique_ptr<HttpPoster> poster_;
   Breaker breaker_;
 };
 
-Result<std::unique_ptr<Upstream>> with_key(UpstreamOptions options, UpstreamKey key) {
+Result<std::unique_ptr<Upstream>> with_key(UpstreamOptions options, Secret key) {
   HttpLimits limits;
   limits.idle_ms = std::max(options.timeout_s, 1) * 1000;
   limits.connect_ms = std::min(limits.connect_ms, limits.idle_ms);
@@ -161,8 +161,8 @@ Result<std::unique_ptr<Upstream>> with_key(UpstreamOptions options, UpstreamKey 
 }  // namespace
 
 Result<std::unique_ptr<Upstream>> Upstream::make(UpstreamOptions options) {
-  TRY(UpstreamKey key, UpstreamKey::read(options));
+  TRY(Secret key, read_upstream_key(options));
   return with_key(std::move(options), std::move(key));
 }
 
-Result<std::unique_ptr<Upstream>> keyless_upstream(UpstreamOptions options) { return with_key(std::move(options), UpstreamKey()); }
+Result<std::unique_ptr<Upstream>> keyless_upstream(UpstreamOptions options) { return with_key(std::move(options), Secret()); }

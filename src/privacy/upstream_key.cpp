@@ -1,4 +1,4 @@
-// upstream_key: reading a key where it may lie, and a locked page to keep it in.
+// upstream_key: variables, and files whose owner and mode are checked on the open file.
 #include "privacy/upstream_key.h"
 
 #include <algorithm>
@@ -7,13 +7,10 @@
 #include <cstring>
 #include <fcntl.h>
 #include <openssl/crypto.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
-
-constexpr size_t page_bytes = 4096;
 
 class Descriptor {
  public:
@@ -44,51 +41,35 @@ std::string_view trimmed(std::string_view text) {
   return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
-}  // namespace
-
-UpstreamKey::~UpstreamKey() {
-  if (!page_) return;
-  OPENSSL_cleanse(page_, page_bytes);
-  munmap(page_, page_bytes);
-}
-
-Result<UpstreamKey> UpstreamKey::hold(std::string_view text, const std::string& from) {
+Result<Secret> checked(std::string_view text, const std::string& from) {
   const std::string_view key = trimmed(text);
   if (key.empty()) return Error{Code::invalid_request, "cannot use the key " + from + ": it is empty"};
   const bool printable = std::all_of(key.begin(), key.end(), [](unsigned char c) { return c > ' ' && c < 127; });
-  if (!printable || key.size() > most_bytes) return Error{Code::invalid_request, "cannot use the key " + from + ": it holds what no key holds"};
-  void* page = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return Error{Code::io, "cannot keep the key " + from + ": no memory"};
-  UpstreamKey out;
-  out.page_ = static_cast<char*>(page);
-  if (mlock(page, page_bytes) != 0) return Error{Code::io, "cannot lock memory for the key " + from + ": " + std::strerror(errno)};
-#ifdef MADV_DONTDUMP
-  madvise(page, page_bytes, MADV_DONTDUMP);
-#endif
-  std::memcpy(out.page_, key.data(), key.size());
-  out.size_ = key.size();
-  return out;
+  if (!printable || key.size() > most_key_bytes) return Error{Code::invalid_request, "cannot use the key " + from + ": it holds what no key holds"};
+  return Secret::of(key);
 }
 
-Result<UpstreamKey> UpstreamKey::read(const UpstreamOptions& options) {
+}  // namespace
+
+Result<Secret> read_upstream_key(const UpstreamOptions& options) {
   if (!options.api_key_env.empty()) {
     const std::string from = "of upstream " + options.name + " in the variable " + options.api_key_env;
     const char* value = std::getenv(options.api_key_env.c_str());
     if (!value) return Error{Code::invalid_request, "cannot use the key " + from + ": it is not set"};
-    return hold(value, from);
+    return checked(value, from);
   }
-  if (options.api_key_file.empty()) return UpstreamKey();
+  if (options.api_key_file.empty()) return Secret();
   const std::string from = "of upstream " + options.name + " in the file " + options.api_key_file;
   const Descriptor file(open(options.api_key_file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (file.get() < 0) return Error{Code::io, "cannot open the key " + from + ": " + std::strerror(errno)};
   TRY_STATUS(check_owner(file.get(), from));
-  char bytes[most_bytes + 1];
+  char bytes[most_key_bytes + 1];
   size_t size = 0;
   for (ssize_t got = 1; got > 0 && size < sizeof bytes; size += static_cast<size_t>(got)) {
     got = ::read(file.get(), bytes + size, sizeof bytes - size);
     if (got < 0) return Error{Code::io, "cannot read the key " + from + ": " + std::strerror(errno)};
   }
-  auto key = hold({bytes, size}, from);
+  auto key = checked({bytes, size}, from);
   OPENSSL_cleanse(bytes, sizeof bytes);
   return key;
 }
