@@ -46,8 +46,9 @@ size_t domain_end(std::string_view text, size_t at) {
 // Where the local part that ends before `sign` begins.
 size_t local_begin(std::string_view text, size_t sign) {
   if (sign > 1 && text[sign - 1] == '"') {  // "john doe"@example.org
-    const size_t open = text.rfind('"', sign - 2);
-    const bool plain = open != std::string_view::npos && sign - open <= longest_local && (open == 0 || !alnum(text[open - 1])) &&
+    const size_t from = sign > longest_local ? sign - longest_local : 0, near = text.substr(from, sign - 1 - from).rfind('"');
+    const size_t open = near == std::string_view::npos ? near : from + near;
+    const bool plain = open != std::string_view::npos && (open == 0 || !alnum(text[open - 1])) &&
                        std::all_of(text.begin() + static_cast<std::ptrdiff_t>(open) + 1, text.begin() + static_cast<std::ptrdiff_t>(sign) - 1, [](char c) { return alnum(c) || c == ' ' || c == '.' || c == '_'; });
     return plain ? open : sign;
   }

@@ -18,7 +18,7 @@ constexpr std::string_view places[] = {"home", "search", "explore", "about", "lo
 class HandleDetector final : public Detector {
  public:
   explicit HandleDetector(LabelBook& book)
-      : label_(book.add({"twitter", "instagram", "ig", "insta", "telegram", "tg", "discord", "wechat", "weixin", "line id", "line", "snapchat", "tiktok", "facebook", "fb", "mastodon", "threads", "weibo", "qq", "handle", "skype", "kakaotalk", "kakao", "follow me", "follow", "dm me", "dm", "add me", "bluesky", "bsky", "linkedin", "reddit", "twitch", "signal", "x account", "username on",
+      : label_(book.add({"twitter", "instagram", "ig", "insta", "telegram", "tg", "discord", "wechat", "weixin", "line id", "snapchat", "tiktok", "facebook", "fb", "mastodon", "weibo", "qq", "skype", "kakaotalk", "kakao", "follow me", "dm me", "add me", "my handle", "bluesky", "bsky", "linkedin", "reddit", "twitch", "x account", "username on",
                          "微信", "微信號", "微信号", "賴", "加賴", "推特", "臉書", "脸书", "抖音", "微博", "小紅書", "小红书", "電報", "电报", "qq號", "qq号", "ライン", "インスタ", "카톡"})),
         direct_(book.add({"line id", "wechat id", "wechat", "weixin", "telegram", "skype", "skype id", "qq", "qq號", "qq号", "discord", "snapchat", "微信", "微信號", "微信号", "kakaotalk id", "賴", "小紅書", "小红书"})) {
     for (const std::string_view platform : platforms) platforms_.add(platform, static_cast<uint32_t>(platform.size()));
@@ -41,6 +41,10 @@ class HandleDetector final : public Detector {
     while (end < text.size() && end - at < 40 && name_byte(text[end])) ++end;
     while (end > at + 1 && (text[end - 1] == '.' || text[end - 1] == '-')) --end;
     if (end < at + 4 || (end < text.size() && (text[end] == '/' || text[end] == '@' || text[end] == '(' || text[end] == '{'))) return;
+    // Decorators and annotations begin their line.
+    size_t line = at;
+    while (line > 0 && text[line - 1] != '\n' && !alnum(text[line - 1]) && static_cast<unsigned char>(text[line - 1]) < 0x80) --line;
+    if (line > 0 && text[line - 1] == '\n') return;
     if (page.labels.before(label_, at, 30) || page.labels.after(label_, end, 15)) out.push_back({PrivacyClass::handle, "social", at, end, 0.75F});
   }
 

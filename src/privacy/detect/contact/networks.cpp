@@ -52,7 +52,8 @@ size_t range_end(std::string_view text, size_t end, unsigned most) {
 class IpDetector final : public Detector {
  public:
   explicit IpDetector(LabelBook& book)
-      : version_(book.add({"version", "versions", "ver", "release", "build", "firmware", "driver", "kernel", "assemblyversion", "fileversion", "版本", "版", "oid", "section", "sec", "chapter", "§", "rfc", "chrome", "edg", "opr", "safari", "upgrade to", "upgraded to", "python", "nuget", "package"})),
+      : version_(book.add({"version", "versions", "versionadded", "versionchanged", "deprecated", "objectidentifier", "ver", "release", "build", "firmware", "driver", "kernel", "assemblyversion", "fileversion", "版本", "版", "oid", "section", "sec", "chapter", "§", "rfc", "chrome", "edg", "opr", "safari", "upgrade to", "upgraded to", "python", "nuget", "package"})),
+        strict_(book.add({"ip", "ips", "ipv6", "ip address", "ipv6 address", "addr", "inet6", "gateway", "位址"})),
         label_(book.add({"ip", "ips", "ipv4", "ipv6", "ip address", "address", "host", "hosts", "server", "addr", "gateway", "dns", "client", "remote", "subnet", "ping", "from", "位址", "地址", "伺服器", "服务器", "主機", "主机"})) {}
   std::string_view name() const override { return "ip"; }
 
@@ -86,6 +87,9 @@ class IpDetector final : public Detector {
     const size_t end = range_end(text, address.end, 32);
     const bool small = address.bytes[0] < 10 && address.bytes[1] < 20 && address.bytes[2] < 20 && address.bytes[3] < 20;  // 1.2.3.4: versions look so
     const bool labelled = page.labels.before(label_, begin, 24) || port_follows(text, end) || before == '@' || (begin >= 3 && text.substr(begin - 3, 3) == "://");
+    const auto& b = address.bytes;
+    const bool oid = (b[0] == 1 && b[1] == 3 && b[2] == 6) || (b[0] == 2 && b[1] == 5) || (b[0] == 0 && (b[1] | b[2] | b[3]) != 0);  // an object identifier, a version
+    if (oid && !labelled) return address.end;
     if (small && !labelled && end == address.end && !(address.bytes[0] == 1 && address.bytes[1] == address.bytes[0]) && !(address.bytes[0] == 8 && address.bytes[1] == 8)) return address.end;
     out.push_back({PrivacyClass::ip, internal ? "ipv4_private" : "ipv4", begin, end, labelled ? 0.95F : 0.85F, true, internal});
     return end;
@@ -124,7 +128,7 @@ class IpDetector final : public Detector {
     if (inet_pton(AF_INET6, buffer, bytes.data()) != 1) return scanned;
     // "a::b" of C++ and "::" alone are no addresses; "::1" is.
     const size_t groups = length - colons;
-    const bool weak = doubled == 1 && (digits == 0 || groups < 3) && !page.labels.before(label_, begin, 24);
+    const bool weak = doubled == 1 && (digits == 0 || groups < 3) && !page.labels.before(strict_, begin, 24);
     const bool loopback = text.substr(begin, length) == "::1";
     if (weak && !(loopback && (before == ' ' || before == '[' || before == '\n' || before == '"' || before == '\''))) return scanned;
     if (end < text.size() && text[end] == '%') {  // a zone
@@ -138,7 +142,7 @@ class IpDetector final : public Detector {
     return std::max(stop, scanned);
   }
 
-  LabelSet version_, label_;
+  LabelSet version_, strict_, label_;
 };
 
 class MacDetector final : public Detector {
@@ -152,7 +156,7 @@ class MacDetector final : public Detector {
       const size_t begin = at - wide;
       size_t end = begin;
       if (!read(text, begin, wide, groups, text[at], end)) continue;
-      const bool before = begin > 0 && (alnum(text[begin - 1]) || text[begin - 1] == text[at] || text[begin - 1] == '_');
+      const bool before = begin > 0 && (alnum(text[begin - 1]) || text[begin - 1] == text[at] || text[begin - 1] == '_' || text[begin - 1] == '*');
       const bool after = end < text.size() && (alnum(text[end]) || text[end] == '_' || (text[end] == text[at] && end + 1 < text.size() && hex_digit(text[end + 1])));
       if (before || after || !plausible(text.substr(begin, end - begin))) continue;
       const unsigned first = static_cast<unsigned>(std::stoul(std::string(text.substr(begin, 2)), nullptr, 16));

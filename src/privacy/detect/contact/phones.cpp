@@ -46,7 +46,7 @@ bool read_chain(std::string_view text, size_t at, DigitChain& out) {
     out.separator = out.separator == 0 || out.separator == sign ? sign : '*';
   }
   if (out.n_groups == 0) return false;
-  if (out.n > 9 && out.digits[0] == '0' && out.digits[1] == '0' && !out.plus) {  // dialled from abroad
+  if (out.n > 9 && out.digits[0] == '0' && out.digits[1] == '0' && out.digits[2] != '0' && out.groups[0] >= 2 && !out.plus) {  // dialled from abroad
     out.plus = true;
     std::copy(out.digits.begin() + 2, out.digits.end(), out.digits.begin());
     out.n -= 2;
@@ -149,6 +149,10 @@ class PhoneDetector final : public Detector {
     if (chain.n > 15 || (looks_like_date(chain) && !labelled)) return 0;
     if ((chain.cut || !whole) && !chain.plus && !labelled && chain.separator == ' ') return 0;  // a row of a table
     if (std::all_of(chain.digits.begin(), chain.digits.begin() + static_cast<std::ptrdiff_t>(chain.n), [&](char d) { return d == chain.digits[0]; })) return 0;
+    if (chain.n_groups == 2 && chain.separator == '.' && chain.groups[0] <= 2 && !chain.plus) return 0;  // a decimal fraction
+    if (chain.n_groups > 1 && chain.groups[chain.n_groups - 1] == 1) return 0;
+    // An area code in brackets stands first, or behind one digit: "18 (2001) 116" is a volume and a year.
+    if (chain.bracket && !chain.plus && page.text[chain.begin] != '(' && chain.groups[0] > 1) return 0;
     const bool formatted = chain.n_groups >= 2, excerpt = page.kind == ViewKind::squeezed || page.kind == ViewKind::numerals;
     bool known = false, trunk = false;
     std::string_view region;
@@ -171,7 +175,7 @@ class PhoneDetector final : public Detector {
       return introduced(page, chain) && chain.n >= 6 && chain.n <= 13 && (formatted || chain.n <= 11) ? 0.6F : 0;
     }
     if (is_north_american(chain)) return 0.75F;
-    if (found != NumberKind::none && chain.bracket && chain.n_groups >= 2 && chain.groups[0] <= 4 && chain.n >= 9) return 0.7F;
+    if (found != NumberKind::none && chain.bracket && chain.n_groups >= 2 && chain.groups[0] <= 4 && chain.n >= 9) return 0.7F;  // "(11) 91234-5678"
     const bool china = chain.n == 11 && chain.digits[0] == '1' && chain.digits[1] >= '3' && plan_.within("CN", chain.text()) == NumberKind::mobile;
     if (china && (!formatted || chain.groups[0] == 3) && !labelled && !other) return 0.7F;
     if (found == NumberKind::none) {
@@ -190,7 +194,7 @@ class PhoneDetector final : public Detector {
   // 3-3-4 with the digits that start an area and an exchange, assigned or not.
   static bool is_north_american(const DigitChain& c) {
     const size_t skip = c.n == 11 && c.digits[0] == '1' && c.groups[0] == 1 ? 1 : 0;
-    if (c.n - skip != 10 || c.n_groups < 2 + skip || c.separator == '/') return false;
+    if (c.n - skip != 10 || c.n_groups < 2 + skip || c.separator == '/' || (c.separator == '*' && !c.bracket && skip == 0)) return false;
     const bool style = c.n_groups - skip == 3 && c.groups[skip] == 3 && c.groups[skip + 1] == 3;
     const bool bracketed = c.bracket && c.n_groups - skip == 2 && c.groups[skip] == 3 && c.groups[skip + 1] == 7;
     return (style || bracketed) && c.digits[skip] >= '2' && c.digits[skip + 3] >= '2' && !(c.separator == '.' && skip == 1);
@@ -199,7 +203,8 @@ class PhoneDetector final : public Detector {
   // How regions group numbers that begin with 0: two to five groups, the first an area or a network.
   static bool national_style(const DigitChain& c) {
     if (c.n_groups > 5 || c.n < 8 || c.n > 12) return false;
-    if (c.separator == '/' && c.n_groups > 2) return false;
+    if (c.separator == '/' && (c.n_groups > 2 || c.groups[1] < 5)) return false;
+    if (c.n_groups == 2 && c.groups[0] == 5 && c.groups[1] == 4 && c.separator == '-') return false;  // a postcode of the United States
     size_t short_groups = 0;
     for (size_t i = 0; i < c.n_groups; ++i) short_groups += c.groups[i] == 1 || c.groups[i] > 8;
     if (short_groups > 0) return false;

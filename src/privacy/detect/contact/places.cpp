@@ -86,7 +86,8 @@ class PositionDetector final : public Detector {
       if (second.decimals < 4 || std::fabs(second.value) > 180 || second.begin != gap) continue;
       const bool words = std::any_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(gap), letter);
       const bool labelled = page.labels.near(label_, first.begin, second.end) || at != first.end;
-      if (words && !labelled) continue;
+      if (words && !names_longitude(text.substr(at, gap - at))) continue;
+      if (!labelled && first.begin > 0 && (text[first.begin - 1] == '[' || text[first.begin - 1] == '{' || text.substr(second.end).starts_with("]"))) continue;  // an array of a program
       // Two numbers of a table are no place: a label, or a comma between and decimals that only instruments give.
       const bool comma = text.substr(at, gap - at).find(',') != std::string_view::npos;
       if (!labelled && !(comma && first.decimals <= 8 && second.decimals <= 8 && first.decimals + 1 >= second.decimals && second.decimals + 1 >= first.decimals && std::fabs(first.value) >= 1 && std::fabs(second.value) >= 1)) continue;
@@ -96,6 +97,12 @@ class PositionDetector final : public Detector {
   }
 
  private:
+  static bool names_longitude(std::string_view gap) {
+    for (const std::string_view word : {"lon", "lng", "Lon", "Lng", "LON", "and", "long"}) {
+      if (gap.find(word) != std::string_view::npos) return true;
+    }
+    return false;
+  }
   struct Number { size_t begin, end, decimals; double value; };
   static bool read(std::string_view text, size_t dot, Number& out) {
     size_t begin = dot, end = dot + 1;

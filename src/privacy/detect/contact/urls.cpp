@@ -53,8 +53,8 @@ class UrlDetector final : public Detector {
       const size_t limit = std::min(text.size(), begin + longest_url);
       while (end < limit && url_byte(text[end])) ++end;
       while (end > at + 3 && std::string_view(".,;:!?)'*]").find(text[end - 1]) != std::string_view::npos && !(text[end - 1] == ')' && text.substr(at, end - at).find('(') != std::string_view::npos)) --end;
-      if (begin == at || end < at + 6) continue;
       done = end;
+      if (begin == at || end < at + 6) continue;
       out.push_back({PrivacyClass::url, "url", begin, end, 0.9F});
     }
   }
@@ -66,6 +66,7 @@ class UrlSecretDetector final : public Detector {
   std::string_view name() const override { return "url_secret"; }
   void find(const Page& page, std::vector<Hit>& out) const override {
     const std::string_view text = page.text;
+    size_t run_end = 0, inside = 0;  // a value may hold fields itself; only the first few of them are read
     for (size_t equals = text.find('='); equals != std::string_view::npos; equals = text.find('=', equals + 1)) {
       size_t begin = equals;
       while (begin > 0 && equals - begin < 32 && (alnum(text[begin - 1]) || text[begin - 1] == '-' || text[begin - 1] == '_')) --begin;
@@ -73,9 +74,12 @@ class UrlSecretDetector final : public Detector {
       const std::string_view name = text.substr(begin, equals - begin);
       const auto field = std::find_if(std::begin(secret_fields), std::end(secret_fields), [&](std::string_view known) { return equal_folded(name, known); });
       if (field == std::end(secret_fields)) continue;
+      if (equals < run_end && ++inside > 8) continue;
+      if (equals >= run_end) inside = 0;
       size_t end = equals + 1;
       const size_t limit = std::min(text.size(), end + 4096);
       while (end < limit && url_byte(text[end]) && text[end] != '&' && text[end] != '#' && text[end] != '\'' && text[end] != ')' && text[end] != ',' && text[end] != ';') ++end;
+      run_end = std::max(run_end, end);
       while (end > equals + 1 && (text[end - 1] == '.' || text[end - 1] == ':' || text[end - 1] == '!' || text[end - 1] == '?')) --end;
       if (!is_secret(*field, text.substr(equals + 1, end - equals - 1))) continue;
       out.push_back({PrivacyClass::secret, "url_token", equals + 1, end, 0.85F});
@@ -111,11 +115,13 @@ class HostDetector final : public Detector {
       const bool common = ending == ".local" || ending == ".private" || ending == ".home" || ending == ".priv" || ending == ".internal";
       const bool machine = host.find('-') != std::string_view::npos || std::any_of(host.begin(), host.end(), digit);
       if (path || before == '.' || (before == '@' && !port && !(end < text.size() && text[end] == '/'))) return;  // a mail's host is the mail's
+      if ((ending == ".private" || ending == ".priv" || ending == ".home") && !url && !port && !machine) return;
       if (common && !url && !port && before != '@' && !stands_free(text, begin, end, std::count(host.begin(), host.end(), '.'), machine)) return;
       const std::string_view first = host.substr(0, host.find('.'));
       for (const std::string_view object : {"self", "this", "cls", "threading", "config", "module", "process", "settings", "window", "options", "storage", "state", "it", "root", "scope", "env", "var", "usr", "etc"}) {
         if (first == object && !url && !port) return;
       }
+      if (ending == ".local" && !url && !port && !machine && before != '"' && !speaks_of_hosts(text.substr(begin > 24 ? begin - 24 : 0, std::min<size_t>(24, begin)))) return;
       out.push_back({PrivacyClass::host, "internal_host", begin, end, url || port ? 0.85F : 0.7F});
       done = end;
     });
@@ -123,6 +129,12 @@ class HostDetector final : public Detector {
   }
 
  private:
+  static bool speaks_of_hosts(std::string_view before) {
+    for (const std::string_view word : {"host", "Host", "server", "Server", "ping", "ssh", "connect", "machine", "node", "printer", "browse", "主機", "主机", "伺服器", "服务器"}) {
+      if (before.find(word) != std::string_view::npos) return true;
+    }
+    return false;
+  }
   // Between spaces, quotes or brackets, not assigned to, and not a member of a member.
   static bool stands_free(std::string_view text, size_t begin, size_t end, std::ptrdiff_t dots, bool machine) {
     const char before = begin > 0 ? text[begin - 1] : ' ', after = end < text.size() ? text[end] : ' ';
@@ -140,10 +152,10 @@ class HostDetector final : public Detector {
       if (at < 3 || !letter(text[at - 1])) continue;
       size_t begin = at + 3, end = begin;
       while (end < text.size() && end - begin < 64 && (alnum(text[end]) || text[end] == '-')) ++end;
-      if (end == begin || !letter(text[begin]) || end >= text.size() || (text[end] != '/' && text[end] != ':')) continue;
+      if (end < begin + 3 || !letter(text[begin]) || end >= text.size() || (text[end] != '/' && text[end] != ':')) continue;
       if (text[end] == ':' && !(end + 1 < text.size() && digit(text[end + 1]))) continue;
       const std::string_view host = text.substr(begin, end - begin);
-      const bool sample = host == "localhost" || host == "host" || host == "hostname" || host == "example" || host == "HOST" || host == "server";
+      const bool sample = host == "localhost" || host == "host" || host == "hostname" || host == "example" || host == "HOST" || host == "server" || host == "url" || host == "domain" || host == "foo" || host == "bar" || host == "test" || host == "your-host" || host == "myhost" || host.starts_with("xn--");
       const bool web = text.substr(at - 3, 3) == "ttp" || text.substr(at - 3, 3) == "tps" || text.substr(at - 3, 3) == "ssh";
       if (sample || !web) continue;
       out.push_back({PrivacyClass::host, "internal_host", begin, end, 0.6F});

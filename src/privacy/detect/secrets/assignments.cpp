@@ -64,16 +64,20 @@ class AssignmentDetector final : public Detector {
 
   void find(const Page& page, std::vector<Hit>& out) const override {
     const size_t first = out.size();
-    size_t last_end = 0, last_id = SIZE_MAX;
+    size_t last_end = 0, last_id = SIZE_MAX, run_end = 0, inside = 0;
     words_.scan(page.text, [&](uint32_t id, size_t end) {
       const KeyWord& word = key_words()[id];
       if (end == last_end && last_id != SIZE_MAX) return;  // a shorter word that ends the longer
-      if (find_value(page.text, word, end - word.word.size(), end, first, out)) last_end = end, last_id = id;
+      // A long value may hold names itself; only the first few of them are read.
+      const size_t begin = end - word.word.size();
+      if (begin < run_end && ++inside > 8) return;
+      if (begin >= run_end) inside = 0;
+      if (find_value(page.text, word, begin, end, run_end, first, out)) last_end = end, last_id = id;
     });
   }
 
  private:
-  static bool find_value(std::string_view text, const KeyWord& word, size_t begin, size_t end, size_t first, std::vector<Hit>& out) {
+  static bool find_value(std::string_view text, const KeyWord& word, size_t begin, size_t end, size_t& run_end, size_t first, std::vector<Hit>& out) {
     if (begin > text.size()) return false;
     Name name{begin, end};
     const bool latin = static_cast<unsigned char>(text[begin]) < 0x80 && static_cast<unsigned char>(text[end - 1]) < 0x80;
@@ -85,8 +89,12 @@ class AssignmentDetector final : public Detector {
       return false;
     }
     Candidate candidate;
-    bool found = read_value(text, name.begin, name.end, candidate) && judge(text, word, name, candidate, first, out);
-    if (!found && (word.kind == KeyKind::password || word.kind == KeyKind::phrase) && latin && read_value_before(text, name.begin, candidate)) {
+    bool found = false;
+    if (read_value(text, name.begin, name.end, candidate)) {
+      if (candidate.end - candidate.begin > 64) run_end = std::max(run_end, candidate.end);
+      found = judge(text, word, name, candidate, first, out);
+    }
+    if (!found && name.begin > 0 && text[name.begin - 1] == ' ' && (word.kind == KeyKind::password || word.kind == KeyKind::phrase) && latin && read_value_before(text, name.begin, candidate)) {
       found = judge(text, word, name, candidate, first, out);
     }
     return found;

@@ -40,6 +40,7 @@ class ConnectionDetector final : public Detector {
     size_t first_colon = 0, sign = 0, slash = 0, end = begin;
     for (; end < limit && !ends_login(text[end]); ++end) {
       const char c = text[end];
+      if (c == ':' && first_colon != 0 && text.substr(end).starts_with("://")) break;  // another URL begins
       if (c == ':' && first_colon == 0 && sign == 0) {
         if (end + 2 < limit && text[end + 1] == '/' && text[end + 2] == '/') return;  // another URL begins
         first_colon = end;

@@ -53,12 +53,14 @@ void find_pgpass(std::string_view text, size_t begin, size_t end, std::vector<Hi
 
 // The indented lines behind "data:" and "stringData:" of a manifest whose kind is Secret.
 void find_kubernetes(std::string_view text, std::vector<Hit>& out) {
-  for (size_t kind = text.find("kind: Secret"); kind != std::string_view::npos; kind = text.find("kind: Secret", kind + 12)) {
+  constexpr size_t reach = 32 << 10;
+  size_t read_to = 0;
+  for (size_t kind = text.find("kind: Secret"); kind != std::string_view::npos; kind = text.find("kind: Secret", std::max(kind + 12, read_to))) {
     // The manifest reaches from one "---" line to the next.
-    const size_t before = text.rfind("\n---", kind);
-    const size_t begin = before == std::string_view::npos ? 0 : before;
-    const size_t end = std::min(text.find("\n---", kind), text.size());
-    if (end - begin > (64 << 10)) continue;
+    const size_t from = std::max(read_to, kind > reach ? kind - reach : 0);
+    const size_t before = text.substr(from, kind - from).rfind("\n---");
+    const size_t begin = before == std::string_view::npos ? from : from + before;
+    const size_t end = std::min({text.substr(0, std::min(text.size(), kind + reach)).find("\n---", kind), text.size(), kind + reach});
     bool inside = false;
     size_t indent = 0;
     for (size_t at = begin; at < end; at = line_end(text, at) + 1) {
@@ -77,7 +79,7 @@ void find_kubernetes(std::string_view text, std::vector<Hit>& out) {
       const size_t from = static_cast<size_t>(value.data() - text.data());
       out.push_back({PrivacyClass::secret, "kubernetes_secret", from, from + value.size(), 0.9F});
     }
-    kind = end > kind ? end - 1 : kind;
+    read_to = end;
   }
 }
 

@@ -53,6 +53,7 @@ class HeaderDetector final : public Detector {
     std::array<size_t, std::size(rules)> done{};
     literals_.scan(page.text, [&](uint32_t id, size_t end) {
       const size_t rule = id >> 8, begin = end - (id & 0xFF);
+      if (rules[rule].literals == "pass:" && begin > 0 && std::string_view(" \"'=").find(page.text[begin - 1]) == std::string_view::npos) return;
       if (begin < done[rule] || (begin > 0 && is_alnum(static_cast<unsigned char>(page.text[begin - 1])) && !token_may_begin(page.text, begin))) return;
       find_value(page.text, rule, end, done[rule], out);
     });
@@ -80,6 +81,7 @@ class HeaderDetector final : public Detector {
     size_t end = begin + groups[1].size();
     while (end > begin && (text[end - 1] == ',' || text[end - 1] == ')' || text[end - 1] == '.' || text[end - 1] == ';' || text[end - 1] == ' ')) --end;
     const std::string_view value = text.substr(begin, end - begin);
+    if (end - begin > 256) done = end;  // read once, whatever it is
     if (!is_credential(rule, value)) return;
     done = end;
     out.push_back({PrivacyClass::secret, rule.kind, begin, end, rule.score});

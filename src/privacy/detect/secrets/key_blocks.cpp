@@ -45,9 +45,9 @@ class KeyBlockDetector final : public Detector {
     while (body < text.size() && (text[body] == '-' || text[body] == ' ')) ++body;
     const std::string_view rest = text.substr(body, longest_key);
     const size_t dashes = rest.find("----");
-    if (dashes != std::string_view::npos && rest.substr(dashes).find("END") <= 6) {
+    if (dashes != std::string_view::npos && rest.substr(dashes, 12).find("END") <= 6) {
       if (!holds_key(rest.substr(0, dashes))) return 0;
-      const size_t line = std::min(text.find("----", text.find("END", body + dashes)), text.size());
+      const size_t line = std::min(text.substr(0, std::min(text.size(), body + dashes + 128)).find("----", body + dashes + 7), text.size());
       size_t end = std::min(line, body + dashes + longest_label + 12);
       while (end < text.size() && text[end] == '-') ++end;
       out.push_back({PrivacyClass::secret, "pem", begin, end, 0.99F, true});

@@ -61,8 +61,13 @@ class SeedDetector final : public Detector {
   void find(const Page& page, std::vector<Hit>& out) const override {
     find_latin(page, out);
     if (first_beyond_ascii(page.text) == page.text.size()) return;
+    const size_t first = out.size();
     find_han(page, lists_[1], out);
+    const size_t second = out.size();
     find_han(page, lists_[2], out);
+    // Most words are in both lists.
+    const auto known = [&](const Hit& hit) { return std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.begin() + static_cast<std::ptrdiff_t>(second), [&](const Hit& h) { return h.begin == hit.begin && h.end == hit.end; }); };
+    out.erase(std::remove_if(out.begin() + static_cast<std::ptrdiff_t>(second), out.end(), known), out.end());
   }
 
  private:
@@ -137,6 +142,12 @@ class SeedDetector final : public Detector {
       size_t length = 0;
       for (const size_t wanted : lengths) {
         if (at + wanted <= n && seed_checksum_holds(std::span(run.indexes).subspan(at, wanted))) { length = wanted; break; }
+      }
+      // Lists of a program repeat their words.
+      if (length != 0 && !labelled && n != length) {
+        std::vector<uint16_t> distinct(run.indexes.begin() + static_cast<std::ptrdiff_t>(at), run.indexes.begin() + static_cast<std::ptrdiff_t>(at + length));
+        std::sort(distinct.begin(), distinct.end());
+        if (static_cast<size_t>(std::unique(distinct.begin(), distinct.end()) - distinct.begin()) * 4 < length * 3) length = 0;
       }
       if (length == 0) { ++at; continue; }
       out.push_back({PrivacyClass::secret, "seed_phrase", run.begins[at], run.ends[at + length - 1], labelled || n == length ? 0.99F : 0.95F, true});

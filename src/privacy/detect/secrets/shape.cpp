@@ -74,7 +74,7 @@ bool identifier(std::string_view text) {
 }
 
 bool is_templated(std::string_view value) {
-  for (const std::string_view mark : {"${", "{{", "<%", "%(", "$(", "#{", "@{", "{%", "...", "\u2026", "$(", "\\(", "__("}) {
+  for (const std::string_view mark : {"${", "{{", "%s", "%d", "<%", "%(", "$(", "#{", "@{", "{%", "...", "\u2026", "$(", "\\(", "__("}) {
     if (value.find(mark) != std::string_view::npos) return true;
   }
   if (enclosed(value, '<', '>') || enclosed(value, '[', ']') || enclosed(value, '{', '}')) return true;
@@ -123,24 +123,41 @@ Shape shape_of(std::string_view text) {
   return out;
 }
 
+namespace {
+
+// Too few vowels, or too many consonants in a row, for words of Latin languages.
+bool unpronounceable(std::string_view word) {
+  size_t vowels = 0, run = 0, longest = 0;
+  for (const char c : word) {
+    if (is_vowel(c)) ++vowels, run = 0;
+    else longest = std::max(longest, ++run);
+  }
+  if (word.size() < 8) return false;
+  const float share = static_cast<float>(vowels) / static_cast<float>(word.size());  // English: 0.35 to 0.45; random letters: 0.23 with y
+  return longest >= 6 || share < 0.19F || (word.size() >= 16 && share < 0.28F && longest >= 5);
+}
+
+}  // namespace
+
 bool looks_random(std::string_view text) {
-  size_t segments = 0, bytes = 0, letters = 0, vowels = 0, run = 0, longest = 0;
+  size_t segments = 0, bytes = 0;
   each_segment(text, [&](std::string_view part) {
     ++segments;
     bytes += part.size();
   });
-  for (const char c : text) {
-    if (!is_letter(static_cast<unsigned char>(c))) { run = 0; continue; }
-    ++letters;
-    if (is_vowel(c)) ++vowels, run = 0;
-    else longest = std::max(longest, ++run);
-  }
   if (segments == 0) return false;
-  const float mean = static_cast<float>(bytes) / static_cast<float>(segments);
-  if (bytes >= 8 && mean < 2.6F) return true;
-  if (letters < 8) return false;
-  const float share = static_cast<float>(vowels) / static_cast<float>(letters);  // English: 0.35 to 0.45; random letters: 0.23 with y
-  return longest >= 6 || share < 0.19F || (letters >= 16 && share < 0.28F && longest >= 5);
+  if (bytes >= 8 && static_cast<float>(bytes) / static_cast<float>(segments) < 2.6F) return true;
+  // The words of "snake_case" one by one; digits between letters do not part them.
+  std::string letters;
+  for (const char c : text) {
+    if (is_letter(static_cast<unsigned char>(c))) {
+      letters += c;
+    } else if (!is_digit(static_cast<unsigned char>(c))) {
+      if (unpronounceable(letters)) return true;
+      letters.clear();
+    }
+  }
+  return unpronounceable(letters);
 }
 
 bool is_stand_in(std::string_view value) {
@@ -199,13 +216,13 @@ bool is_expression(std::string_view value) {
   size_t end = 0;
   size_t dots = 0;
   while (end < value.size() && (is_alnum(static_cast<unsigned char>(value[end])) || value[end] == '_' || value[end] == '.' || value[end] == '$' || value[end] == '?')) {
-    dots += value[end] == '.' && end > 0 && end + 1 < value.size() && is_letter(static_cast<unsigned char>(value[end + 1]));
+    dots += value[end] == '.' && end > 0 && end + 1 < value.size() && (is_letter(static_cast<unsigned char>(value[end + 1])) || value[end + 1] == '_');
     ++end;
   }
   const std::string_view head = value.substr(0, end);
-  const bool name = end > 1 && is_letter(static_cast<unsigned char>(value[0])) && !looks_random(head);
-  if (end < value.size() && (value[end] == '(' || value[end] == '[') && name) return true;
-  if (end == value.size() && dots > 0 && name) return true;
+  const bool name = end > 1 && (is_letter(static_cast<unsigned char>(value[0])) || value[0] == '_');
+  if (end < value.size() && name && (value[end] == '(' ? end > 2 : value[end] == '[' && !looks_random(head))) return true;
+  if (end == value.size() && dots > 0 && name && !looks_random(head)) return true;
   if (value[0] == '(' || value[0] == '[' || value[0] == '{' || value[0] == '&' || value[0] == '*') return true;
   return false;
 }

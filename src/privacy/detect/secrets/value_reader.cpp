@@ -26,8 +26,8 @@ size_t skip_spaces(std::string_view text, size_t at, size_t most = 64) {
 // Between a name and its value in a sentence. A gap of a few words of place or owner may stand in front ("for the server").
 const RE2& sentence_cue() {
   static const RE2 pattern(
-      R"((?i)^(?:'s|s)?["'”’」)\]*_]{0,4}(?:\s?\([^()\n]{0,40}\))?(?:\s{1,3}(?:for|of|on|to|at|in|from|with|used|here|there|there's|now|today|again|still|currently|and|you|i|we|key|field|value|string|para|del|de|la|du|pour|für|fuer|do|da|på|voor|van|для|от|has|have|had)\b[^.?!;:=\n]{0,48}?)?)"
-      R"((?:\s*(?::|=+|->|=>|-->|–|—|\x{2192})\s*|\s{0,3}(?:\b(?:is|was|are|were|will be|should be|would be|to be|has been (?:changed|set|reset|updated|rotated) to|(?:been |be |now )?(?:changed|set|reset|updated|rotated|switched|equal|equals|became)(?: to)?|es|est|ist|lautet|war|era|sarà|é|foi|è|är|er|on|to|jest|je|adalah|là|είναι|это|теперь)\b|(?:é|è|är|là|είναι|это)\s|是|為|为|設為|设为|設定為|设置为|改成|改為|改为|就是|叫|は|が|는|은|이|가|는요))"
+      R"((?i)^(?:'s|s)?["'”’」)\]*_]{0,4}(?:\s?\([^()\n]{0,40}\))?(?:\s{1,3}(?:for|of|on|to|at|in|from|with|used|here|there|there's|now|today|again|still|currently|and|you|i|we|key|field|value|string|para|del|de|la|du|pour|für|fuer|do|da|på|voor|van|для|от|has|have|had)\b[^.?!;:=\n"'(){}\[\]%<>]{0,48}?)?)"
+      R"((?:\s*(?::|=+|->|=>|-->|–|—|\x{2192})\s*|\s{0,3}(?:\b(?:(?:(?:has been|have been|had been|was|is|been|be|now|got|i|we) )?(?:changed|set|reset|updated|rotated|switched|equal|equals|became)(?: to)?|is|was|are|were|will be|should be|would be|to be|es|est|ist|lautet|war|era|sarà|é|foi|è|är|er|on|to|jest|je|adalah|là|είναι|это|теперь)\b|(?:é|è|är|là|είναι|это)\s|是|為|为|設為|设为|設定為|设置为|改成|改為|改为|就是|叫|は|が|는|은|이|가|는요))"
       R"((?:\s{1,3}(?:now|still|just|currently|simply|literally|set to|the following|as follows|actually|going to be|ahora|maintenant|jetzt|現在是))*\s*[:=]?\s*))");
   return pattern;
 }
@@ -84,7 +84,8 @@ bool take_value(std::string_view text, size_t at, bool bracketed, Candidate& out
     size_t begin = at + quote.open.size();
     const bool triple = quote.open.size() == 1 && text.substr(at).starts_with(std::string{quote.open[0], quote.open[0], quote.open[0]});
     if (triple) begin += 2;
-    const std::string_view line = text.substr(begin, std::min(longest_value, std::min(text.find('\n', begin), text.size()) - begin));
+    std::string_view line = text.substr(begin, longest_value);
+    line = line.substr(0, line.find('\n'));
     size_t close = line.find(quote.close);
     // A backslash hides a quote.
     while (close != std::string_view::npos && quote.close.size() == 1 && close > 0 && line[close - 1] == '\\' && !(close > 1 && line[close - 2] == '\\')) close = line.find(quote.close, close + 1);
@@ -157,6 +158,7 @@ bool read_value(std::string_view text, size_t name_begin, size_t name_end, Candi
   const bool constant = std::none_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });  // setopt(curl, CURLOPT_PASSWORD, "…")
   if ((quoted_name || constant) && rest.starts_with(',')) {
     out.cue = Cue::assigned;
+    out.listed = true;
     return after_operator(text, spaced + 1, out) && out.quote != 0;
   }
   if (rest.starts_with('|')) {  // a table: the next cell

@@ -17,6 +17,7 @@ struct Candidate {
   char quote = 0;        // the closing quote's first byte; 0: none
   bool spaced = false;   // a space stood around "="
   bool flag = false;     // the name is a flag of a command line
+  bool listed = false;   // only a comma stood between
   bool markup = false;   // between tags, or in a cell of a table
   char next = 0;         // what follows an unquoted value; 0: a space or the end
 };

@@ -33,11 +33,12 @@ bool is_words(std::string_view value, const Shape& shape) {
 
 // "cache_key", "key": a key that nobody calls secret.
 bool name_is_bare_key(std::string_view name) {
+  while (!name.empty() && (digit(name.back()) || name.back() == '.' || to_lower(name.back()) == 's')) name.remove_suffix(1);
   if (name.size() < 3 || !equal_folded(name.substr(name.size() - 3), "key")) return false;
-  for (const std::string_view secret : {"api", "access", "secret", "private", "auth", "encrypt", "sign", "master", "account", "shared", "licen", "activation", "session", "service", "deploy", "hmac", "app", "aes", "storage", "subscription", "consumer", "instrumentation", "db", "ssh", "recovery", "product"}) {
-    for (size_t at = 0; at + secret.size() <= name.size(); ++at) {
-      if (starts_folded(name.substr(at), secret)) return false;
-    }
+  name.remove_suffix(3);
+  while (!name.empty() && (name.back() == '_' || name.back() == '-' || name.back() == '.' || name.back() == ' ')) name.remove_suffix(1);
+  for (const std::string_view secret : {"api", "access", "secret", "private", "auth", "encryption", "signing", "authentication", "master", "account", "shared", "license", "licence", "activation", "session", "service", "deploy", "hmac", "app", "aes", "storage", "subscription", "consumer", "instrumentation", "db", "ssh", "recovery", "product"}) {
+    if (name.size() >= secret.size() && equal_folded(name.substr(name.size() - secret.size()), secret)) return false;
   }
   return true;
 }
@@ -45,7 +46,7 @@ bool name_is_bare_key(std::string_view name) {
 float letters_only_score(std::string_view value, const Candidate& candidate, const Shape& shape) {
   if (is_plain_word(value) || shape.spaces > 0) return 0;
   if (looks_random(value) && shape.size >= 8) return 0.75F;
-  if (!shape.letters_only()) return 0;
+  if (!shape.letters_only() || candidate.listed) return 0;
   // Joined words: longer than those of the language; in quotes one word is enough.
   const bool one_case = shape.upper == 0;
   if (one_case && shape.size >= 16) return 0.65F;
@@ -61,6 +62,10 @@ bool is_no_secret(std::string_view value, const Candidate& candidate) {
   if (value.empty() || value.size() > 4096 || is_stand_in(value) || is_path_or_url(value) || is_uuid(value) || is_algorithm(value)) return true;
   if (candidate.quote == 0 && is_expression(value)) return true;
   if (candidate.quote == '`' && value.find_first_of("(){};") != std::string_view::npos) return true;
+  for (const std::string_view pattern : {"(?:", "[0-9", "[a-z", "[A-Z", "[^", "[:"}) {
+    if (value.find(pattern) != std::string_view::npos) return true;
+  }
+  if (value.size() <= 10 && starts_folded(value, "0x")) return true;
   // Rules of forms: "required|min:8", "min:8,max:20".
   if (value.find("|min:") != std::string_view::npos || value.find("required|") != std::string_view::npos || value.find("min:") == 0) return true;
   return value.find("\n") != std::string_view::npos && candidate.markup && value.find_first_not_of(" \t\r\n") == std::string_view::npos;
@@ -101,11 +106,12 @@ float token_score(std::string_view value, const Candidate& candidate, std::strin
   if (shape.size < (said ? 6u : 8u) || shape.spaces > 0 || shape.other > 0) return 0;
   if (shape.digits == shape.size || is_words(value, shape)) return looks_random(value) && shape.size >= 12 ? 0.6F : 0;
   if (shape.digits == 0 && !(looks_random(value) && shape.size >= 12)) return said && shape.inner_symbols > 0 && value.find_first_of("(){}[];:<>") == std::string_view::npos ? 0.6F : 0;
+  if (said && shape.size < 10 && shape.digits < 2 && shape.inner_symbols == 0) return 0;
   if (is_wordy(value, shape) && !(said && shape.mixed() && !identifier_like(value))) return 0;
   const bool weak_name = equal_folded(name, "auth") || equal_folded(name, "salt") || equal_folded(name, "nonce") || equal_folded(name, "credential") || equal_folded(name, "jwt") || equal_folded(name, "pat") || equal_folded(name, "oauth") ||
                          equal_folded(name, "bearer") || equal_folded(name, "secrets") || equal_folded(name, "authorization");
   if (name_is_bare_key(name) && (shape.size < 16 || shape.entropy < 3.4F || shape.digits == 0 || shape.upper == 0 || shape.lower == 0 || !looks_random(value) || adjacent)) return 0;
-  if ((weak_name || adjacent) && (shape.size < 14 || shape.entropy < 3.0F || !(looks_random(value) || shape.upper > 0))) return 0;
+  if ((weak_name || adjacent) && (shape.size < 14 || shape.entropy < 3.0F || !looks_random(value))) return 0;
   if (!candidate.quote && is_variable_name(value, shape, candidate)) return 0;
   if (shape.size < 10 && !(said || (shape.digits > 0 && shape.lower + shape.upper > 0 && looks_random(value)) || shape.inner_symbols > 0)) return 0;
   if (!said && shape.entropy < (shape.size >= 14 ? 2.8F : 2.5F)) return 0;
