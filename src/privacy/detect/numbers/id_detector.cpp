@@ -200,7 +200,8 @@ float IdDetector::score(const Page& page, const Candidate& candidate, const Read
   if (general && passed) return std::max(alone, label_general);
   if (!near) return alone >= least && alone < sure && page.labels.before(others_, begin, other_reach) ? alone - other_thing : alone;
   if (passed) return std::max(rule.labelled, alone);
-  const bool date_like = candidate.letters == 0 && !candidate.single() && !usual && candidate.shortest < 3;
+  const bool date_like = candidate.letters == 0 && !candidate.single() && !usual && candidate.shortest < 3 && candidate.length <= 8;
+  validated = passed || (introduces && verdict == Verdict::unchecked);  // its own label beats another's near by
   if (verdict == Verdict::unchecked) return date_like ? alone : std::max(alone, introduces ? std::min(rule.labelled, label_alone) : label_near);
   return (candidate.letters != 0 || !in_row) && (introduces || usual || candidate.letters != 0) ? typo : 0;
 }
