@@ -45,7 +45,8 @@ std::string percent_encoded(std::string_view value) {
 
 }  // namespace
 
-Restorer::Restorer(const Ledger& ledger, const Policy::Restore& rules, Lane lane) : ledger_(&ledger), rules_(&rules), lane_(lane), url_(rules) {}
+Restorer::Restorer(const Ledger& ledger, const Policy::Restore& rules, Lane lane)
+    : ledger_(&ledger), rules_(&rules), lane_(lane), form_(lane == Lane::arguments ? Form::json : Form::unknown), url_(rules) {}
 
 std::string Restorer::add(std::string_view piece) {
   std::string out;
@@ -78,7 +79,7 @@ void Restorer::run(bool last, std::string& out) {
 Restorer::Unit Restorer::unit_at(size_t at) const {
   const size_t left = held_.size() - at;
   const auto lead = static_cast<unsigned char>(held_[at]);
-  if (lane_ == Lane::arguments && in_string_ && lead == '\\') {
+  if (in_string_ && lead == '\\') {
     if (left < 2) return {0, 0};
     constexpr std::string_view letters = "nrtbf", meant = "\n\r\t\b\f";
     if (const size_t which = letters.find(held_[at + 1]); which != std::string_view::npos) return {2, static_cast<char32_t>(meant[which])};
@@ -104,14 +105,25 @@ Restorer::Unit Restorer::unit_at(size_t at) const {
 void Restorer::pass(const Unit& unit, std::string& out) {
   out.append(held_, at_, unit.length);
   at_ += unit.length;
-  const bool quote = lane_ == Lane::arguments && unit.length == 1 && unit.code_point == '"';
+  if (form_ != Form::plain && form_ != Form::json) look_at_form(unit.code_point);
+  const bool quote = form_ == Form::json && unit.length == 1 && unit.code_point == '"';
   if (quote) in_string_ = !in_string_;
-  if (quote) url_.end();
+  if (quote && lane_ == Lane::arguments) url_.end();  // a text may be read as markdown, whatever it begins with
   else url_.read(unit.code_point);
   before_ = quote ? 0 : unit.code_point;
   if (!in_word(unit.code_point)) return end_word();
   word_ += static_cast<char>(unit.code_point);
   if (word_.size() > max_word) word_.erase(0, 1);
+}
+
+// {" or [" or [{ and the like, with spaces between.
+void Restorer::look_at_form(char32_t c) {
+  if (c == ' ' || c == '\n' || c == '\r' || c == '\t') return;
+  switch (form_) {
+    case Form::unknown: form_ = c == '{' ? Form::object : c == '[' ? Form::list : Form::plain; return;
+    case Form::object: form_ = c == '"' ? Form::json : Form::plain; return;
+    default: form_ = c == '"' || c == '{' || c == '[' ? Form::json : Form::plain;
+  }
 }
 
 void Restorer::end_word() {
@@ -191,7 +203,7 @@ void Restorer::leave(size_t bytes, std::string& out) {
 
 void Restorer::put(std::string_view value, bool in_url, std::string& out) {
   const std::string encoded = in_url ? percent_encoded(value) : std::string(value);
-  if (lane_ == Lane::arguments) append_escaped(encoded, out);
+  if (in_string_) append_escaped(encoded, out);
   else out += encoded;
   for (size_t at = 0; at < encoded.size();) {
     const CodePoint next = code_point_at(encoded, at);

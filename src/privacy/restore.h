@@ -12,7 +12,8 @@ struct RestoreCounts { int restored = 0, unresolved = 0, url_blocked = 0; };
 // The ledger and the rules outlive it.
 class Restorer {
  public:
-  // arguments: a JSON text, also the text of an answer bound to JSON; values are escaped for the string they stand in.
+  // arguments: a JSON text; values are escaped for the string they stand in. A text that begins like an object or a list of JSON is treated
+  // alike, but for what stands outside strings.
   enum class Lane : uint8_t { text, arguments };
   Restorer(const Ledger& ledger, const Policy::Restore& rules, Lane lane);
   std::string add(std::string_view piece);               // whole UTF-8 or parts of characters
@@ -30,6 +31,7 @@ class Restorer {
   void leave(size_t bytes, std::string& out);
   void pass(const Unit& unit, std::string& out);
   void put(std::string_view value, bool in_url, std::string& out);
+  void look_at_form(char32_t code_point);
   void end_word();
   const Ledger* ledger_;
   const Policy::Restore* rules_;
@@ -37,6 +39,7 @@ class Restorer {
   RestoreCounts counts_;
   std::string held_;
   size_t at_ = 0;                                        // of held_: done before
+  enum class Form : uint8_t { unknown, object, list, plain, json } form_;  // object, list: its bracket was read
   bool in_string_ = false;                               // of JSON
   char32_t before_ = 0;                                  // the last character
   std::string word_;                                     // letters, digits and "_" just passed: what is unresolved is counted from them

@@ -2,6 +2,7 @@
 #include "privacy/vault_parts.h"
 
 #include <algorithm>
+#include <bit>
 #include <openssl/hmac.h>
 #include <openssl/crypto.h>
 #include "privacy/characters.h"
@@ -17,6 +18,8 @@ uint64_t times_plus(uint64_t a, uint64_t b, uint64_t c) {
   return sum >= prime ? sum - prime : sum;
 }
 size_t filter_bit(char32_t first, char32_t second) { return (first * 0x9e3779b1u ^ second * 0x85ebca6bu) >> 8 & 0xffff; }
+
+constexpr bool is_milestone(size_t letters) { return letters >= 4 && std::has_single_bit(letters); }
 
 constexpr size_t chunk_bytes = 64 << 10, overlap_bytes = 1 << 10;  // a value of max_form_letters and its separators lies in an overlap
 
@@ -68,7 +71,10 @@ void Vault::Parts::add_form(const std::vector<Letter>& letters, LetterRange rang
   const size_t size = range.end - range.begin;
   if (size < 2 || size > max_form_letters) return;
   FormHash hash = hash_begin();
-  for (size_t i = range.begin; i < range.end; ++i) hash.add(letters[i].value);
+  for (size_t i = range.begin; i < range.end; ++i) {
+    hash.add(letters[i].value);
+    if (is_milestone(i - range.begin + 1)) beginnings.insert(hash.value1);
+  }
   forms.emplace(hash.value1, Form{hash.value2, entity, static_cast<uint8_t>(size), kind});
   filter.set(filter_bit(letters[range.begin].value, letters[range.begin + 1].value));
 }
@@ -86,6 +92,16 @@ void Vault::Parts::add_forms(PrivacyClass cls, std::string_view value, uint32_t 
   std::vector<Letter> digits;
   std::copy_if(letters.begin(), letters.end(), std::back_inserter(digits), [](const Letter& letter) { return letter.kind == Letter::Kind::digit; });
   if (digits.size() >= min_bare_digits && digits.size() < letters.size()) add_form(digits, {0, digits.size()}, Form::Kind::digits, entity);
+  if (cls == PrivacyClass::phone && value.find('+') != std::string_view::npos) add_national_forms(std::move(digits), entity);
+}
+
+// +886 912 345 678 at home: with one to three digits of the country gone, and a 0 in their place or not.
+void Vault::Parts::add_national_forms(std::vector<Letter> digits, uint32_t entity) {
+  for (size_t country = 1; country <= 3 && digits.size() >= country + min_bare_digits; ++country) {
+    add_form(digits, {country, digits.size()}, Form::Kind::digits, entity);
+    digits[country - 1].value = '0';
+    add_form(digits, {country - 1, digits.size()}, Form::Kind::digits, entity);
+  }
 }
 
 // The one value of `cls` that these letters stand for; nullopt when there is none, or more than one.
@@ -181,6 +197,7 @@ std::optional<Vault::Parts::Hit> Vault::Parts::longest_at(std::string_view text,
     if (i > at && letters[i].far) break;
     if (i == at + 1 && !filter.test(filter_bit(letters[at].value, letters[i].value))) break;
     hash.add(letters[i].value);
+    if (is_milestone(i - at + 1) && !beginnings.contains(hash.value1)) break;
     if (i + 1 < letters.size() && !letters[i + 1].starts) continue;
     const auto [begin, end] = forms.equal_range(hash.value1);
     for (auto it = begin; it != end; ++it) {

@@ -45,7 +45,7 @@ class VaultBook {
   // digest of the message behind it.
   Result<Conversation> find(std::string_view api_key, std::string_view client_id, const std::vector<std::string>& message_digests);
   Status keep(const Conversation& conversation);                       // writes what is new to the disk; nothing without a folder
-  void expire();                                                       // forgets what is older than its lifetime
+  void expire();                                                       // forgets what is older than its lifetime; find does so now and then
 
  private:
   struct Parts;

@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS prefixes(digest TEXT PRIMARY KEY, conversation TEXT N
 CREATE INDEX IF NOT EXISTS prefixes_by_conversation ON prefixes(conversation);
 )";
 constexpr size_t max_in_memory = 4096;  // conversations that also lie on disk
+constexpr int64_t expire_every_s = 60;
 constexpr size_t max_at_all = 1 << 16;  // where there is no disk
 
 }  // namespace
@@ -32,10 +33,12 @@ struct VaultBook::Parts {
   Result<Known*> load(const std::string& id);
   void forget(const std::string& id);
   void make_room();
+  void expire();
   Status write(const std::string& id, Known& known);
 
   std::mutex mutex;
   int ttl_s = 0;
+  int64_t expired_at = 0;
   bool on_disk = false;
   Secret key;
   Database database;
@@ -112,6 +115,7 @@ void VaultBook::Parts::make_room() {
 Result<VaultBook::Conversation> VaultBook::find(std::string_view api_key, std::string_view client_id, const std::vector<std::string>& message_digests) {
   Parts& parts = *parts_;
   const std::lock_guard lock(parts.mutex);
+  if (unix_now() - parts.expired_at >= expire_every_s) parts.expire();
   std::vector<std::string> chain;
   for (const std::string& digest : message_digests) chain.push_back(parts.keyed("prefix", api_key, (chain.empty() ? "" : chain.back()) + digest));
   std::string id;
@@ -171,21 +175,26 @@ Status VaultBook::keep(const Conversation& conversation) {
   return parts_->write(conversation.id, found->second);
 }
 
-void VaultBook::expire() {
-  const std::lock_guard lock(parts_->mutex);
-  const int64_t oldest = unix_now() - parts_->ttl_s;
+void VaultBook::Parts::expire() {
+  const int64_t now = unix_now(), oldest = now - ttl_s;
+  expired_at = now;
   std::vector<std::string> old;
-  for (const auto& [id, known] : parts_->conversations) {
+  for (const auto& [id, known] : conversations) {
     if (known.used <= oldest) old.push_back(id);
   }
-  if (parts_->on_disk) {
-    Query query(parts_->database.get(), "SELECT id FROM conversations WHERE used <= ?");
+  if (on_disk) {
+    Query query(database.get(), "SELECT id FROM conversations WHERE used <= ?");
     query.bind(oldest);
     while (query.row()) {
       const std::string id = query.text(0);
-      if (!parts_->conversations.contains(id)) old.push_back(id);
+      if (!conversations.contains(id)) old.push_back(id);
     }
   }
-  for (const std::string& id : old) parts_->forget(id);
-  if (parts_->on_disk && !old.empty()) sqlite3_wal_checkpoint_v2(parts_->database.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  for (const std::string& id : old) forget(id);
+  if (on_disk && !old.empty()) sqlite3_wal_checkpoint_v2(database.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+}
+
+void VaultBook::expire() {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->expire();
 }

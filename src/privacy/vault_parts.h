@@ -56,12 +56,14 @@ struct Vault::Parts {
   std::unordered_multimap<uint64_t, Form> forms;
   std::unordered_set<std::string> placeholders;
   std::bitset<1 << 16> filter;                   // of the first two letters of forms
+  std::unordered_set<uint64_t> beginnings;       // hashes of the first 4, 8, 16, … letters of longer forms: who reads on has a reason to
   uint64_t revision = 0;
 
  private:
   FormHash hash_begin() const;
   void add_form(const std::vector<Letter>& letters, LetterRange range, Form::Kind kind, uint32_t entity);
   void add_forms(PrivacyClass cls, std::string_view value, uint32_t entity);
+  void add_national_forms(std::vector<Letter> digits, uint32_t entity);
   std::string issue(PrivacyClass cls, std::string_view text);
   std::optional<Hit> longest_at(std::string_view text, const std::vector<Letter>& letters, size_t at) const;
   friend class Vault;

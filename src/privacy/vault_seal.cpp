@@ -95,6 +95,8 @@ Result<std::string> Vault::seal(std::string_view key32) const {
   for (const auto& [digest, entity] : parts_->values) writer.out.append(reinterpret_cast<const char*>(digest.data()), digest.size()), writer.number(entity);
   writer.number(static_cast<uint32_t>(parts_->forms.size()));
   for (const auto& [hash, form] : parts_->forms) writer.number(hash), writer.number(form.check), writer.number(form.entity), writer.number(form.letters), writer.number(static_cast<uint8_t>(form.kind));
+  writer.number(static_cast<uint32_t>(parts_->beginnings.size()));
+  for (const uint64_t hash : parts_->beginnings) writer.number(hash);
   for (size_t i = 0; i < parts_->filter.size(); i += 64) {
     uint64_t word = 0;
     for (size_t k = 0; k < 64; ++k) word |= uint64_t{parts_->filter.test(i + k)} << k;
@@ -132,6 +134,8 @@ Result<std::shared_ptr<Vault>> Vault::unseal(std::string_view sealed, std::strin
     const auto letters = reader.number<uint8_t>(), kind = reader.number<uint8_t>();
     parts.forms.emplace(hash, Parts::Form{check, entity, letters, static_cast<Parts::Form::Kind>(kind)});
   }
+  const auto n_beginnings = reader.number<uint32_t>();
+  for (uint32_t i = 0; i < n_beginnings && reader.good(); ++i) parts.beginnings.insert(reader.number<uint64_t>());
   while (reader.good() && reader.left() > 0) {
     const size_t at = size_t{reader.number<uint16_t>()} * 64;
     const auto word = reader.number<uint64_t>();

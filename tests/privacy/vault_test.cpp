@@ -152,6 +152,12 @@ TEST(Vault, PartsOfANameAndBareDigits) {
   EXPECT_NE(roe, other->placeholder(person, "John Roe"));
   const std::string id = vault->placeholder(gov_id, "F231407653");
   EXPECT_EQ(vault->placeholder(gov_id, "231407653"), id);
+  const std::string mobile = vault->placeholder(phone, "+886 912-345-678");
+  for (const char* again : {"886912345678", "0912 345 678", "0912345678", "912-345-678"}) {
+    EXPECT_EQ(vault->placeholder(phone, again), mobile) << again;
+    EXPECT_EQ(vault->recurrences(std::string("電話") + again).size(), 1u) << again;
+  }
+  EXPECT_NE(vault->placeholder(phone, "0912345679"), mobile);
 }
 
 TEST(Vault, RecurrencesInLongTexts) {
