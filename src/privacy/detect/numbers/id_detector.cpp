@@ -79,6 +79,9 @@ struct IdDetector::Candidate {
   bool add(std::string_view text, size_t at);
   bool single() const { return first == last; }
   std::string_view view() const { return {compact.data(), length}; }
+  size_t begin() const { return chain[first].begin; }
+  size_t end() const { return chain[last].end; }
+  bool may_be_date() const { return letters == 0 && !single() && shortest < 3 && length <= 8; }
 };
 
 // False when it has grown too long.
@@ -147,15 +150,15 @@ void IdDetector::read_from(const Page& page, std::span<const Token> chain, size_
 
 // The best rule's hit of each class.
 void IdDetector::judge(const Page& page, Candidate& candidate, std::vector<Hit>& out) const {
-  const size_t begin = candidate.chain[candidate.first].begin;
-  size_t end = candidate.chain[candidate.last].end;
+  const size_t begin = candidate.begin(), end = candidate.end();
   candidate.label = candidate.label_before || page.labels.after(all_words_, end);
   const Length& length = by_length_[candidate.length];
   const size_t known = out.size();
   for (const Ready& ready : std::span(length.rules).first(candidate.label ? length.rules.size() : length.n_alone)) {
     if (!ready.shape.fits(candidate.digits, candidate.letters)) continue;
-    bool validated = false;
-    const float points = score(page, candidate, ready, validated);
+    const std::optional<Evidence> found = evidence(page, candidate, ready);
+    if (!found) continue;
+    const auto [points, validated] = score(page, candidate, *ready.rule, *found);
     if (points < least || !at_word_start(page.text, begin) || !at_word_end(page.text, end)) continue;
     const Hit hit{.cls = ready.rule->cls, .kind = ready.rule->kind, .begin = begin, .end = end, .score = points, .validated = validated};
     const auto same = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(known), out.end(), [&](const Hit& other) { return other.cls == hit.cls; });
@@ -172,38 +175,48 @@ bool IdDetector::is_usual(const Candidate& candidate, const Ready& ready) const 
   return std::ranges::find(*ready.written, candidate.whole) != ready.written->end();
 }
 
-float IdDetector::score(const Page& page, const Candidate& candidate, const Ready& ready, bool& validated) const {
+// What speaks for a rule before its check is asked. Nothing: it is not this one.
+std::optional<IdDetector::Evidence> IdDetector::evidence(const Page& page, const Candidate& candidate, const Ready& ready) const {
   const IdRule& rule = *ready.rule;
-  const std::string_view compact = candidate.view();
-  if (!compact.starts_with(rule.prefix)) return 0;
-  const bool usual = is_usual(candidate, ready);
-  const bool in_row = in_a_row(candidate.chain, candidate.first, candidate.last);
-  if (!candidate.single() && !usual && (!candidate.uniform || in_row)) return 0;
-  float alone = candidate.single() ? rule.bare : usual ? rule.grouped : no;
-  if (alone < sure) {
-    if (candidate.lower || (alone < strong && in_row)) alone = no;
-    if (alone == no && !candidate.label) return 0;
-    if (attached(page.text, candidate.chain, candidate.first, candidate.last)) return 0;
+  if (!candidate.view().starts_with(rule.prefix)) return std::nullopt;
+  Evidence out;
+  out.usual = is_usual(candidate, ready);
+  out.in_row = in_a_row(candidate.chain, candidate.first, candidate.last);
+  if (!candidate.single() && !out.usual && (!candidate.uniform || out.in_row)) return std::nullopt;
+  out.alone = candidate.single() ? rule.bare : out.usual ? rule.grouped : no;
+  if (out.alone < sure) {
+    if (candidate.lower || (out.alone < strong && out.in_row)) out.alone = no;
+    if (out.alone == no && !candidate.label) return std::nullopt;
+    if (attached(page.text, candidate.chain, candidate.first, candidate.last)) return std::nullopt;
   }
-  const size_t begin = candidate.chain[candidate.first].begin, end = candidate.chain[candidate.last].end;
-  const bool introduces = candidate.label && page.labels.introduces(ready.labels, begin);
-  const bool near = introduces || (candidate.label && (rule.introduced ? introduced_after(page, ready.labels, end) : page.labels.near(ready.labels, begin, end)));
-  const bool general = !near && candidate.label && rule.cls == PrivacyClass::gov_id && rule.labelled >= sure && page.labels.near(general_words_, begin, end);
-  if (alone == no && !near && !general) return 0;
+  if (candidate.label) {
+    const size_t begin = candidate.begin(), end = candidate.end();
+    out.introduced = page.labels.introduces(ready.labels, begin);
+    out.labelled = out.introduced || (rule.introduced ? introduced_after(page, ready.labels, end) : page.labels.near(ready.labels, begin, end));
+    out.general = !out.labelled && rule.cls == PrivacyClass::gov_id && rule.labelled >= sure && page.labels.near(general_words_, begin, end);
+  }
+  if (out.alone == no && !out.labelled && !out.general) return std::nullopt;
+  return out;
+}
 
-  const Verdict verdict = rule.check(compact.substr(rule.prefix.size()));
-  if (verdict == Verdict::impossible) return 0;
+IdDetector::Score IdDetector::score(const Page& page, const Candidate& candidate, const IdRule& rule, const Evidence& evidence) const {
+  const Verdict verdict = rule.check(candidate.view().substr(rule.prefix.size()));
   const bool passed = verdict == Verdict::passed;
   const bool digits_alone = page.kind == ViewKind::squeezed || page.kind == ViewKind::numerals;  // how they were grouped is not to be seen there
-  if (verdict == Verdict::failed || (digits_alone && !passed)) alone = no;
-  validated = passed && (near || general || alone >= likely);
-  if (general && passed) return std::max(alone, label_general);
-  if (!near) return alone >= least && alone < sure && page.labels.before(others_, begin, other_reach) ? alone - other_thing : alone;
-  if (passed) return std::max(rule.labelled, alone);
-  const bool date_like = candidate.letters == 0 && !candidate.single() && !usual && candidate.shortest < 3 && candidate.length <= 8;
-  validated = passed || (introduces && verdict == Verdict::unchecked);  // its own label beats another's near by
-  if (verdict == Verdict::unchecked) return date_like ? alone : std::max(alone, introduces ? std::min(rule.labelled, label_alone) : label_near);
-  return (candidate.letters != 0 || !in_row) && (introduces || usual || candidate.letters != 0) ? typo : 0;
+  const float alone = verdict == Verdict::impossible || verdict == Verdict::failed || (digits_alone && !passed) ? no : evidence.alone;
+  if (verdict == Verdict::impossible) return {};
+  if (passed && evidence.labelled) return {std::max(rule.labelled, alone), true};
+  if (passed && evidence.general) return {std::max(label_general, alone), true};
+  if (!evidence.labelled) {
+    const bool other = alone < sure && page.labels.before(others_, candidate.begin(), other_reach);
+    return {other ? alone - other_thing : alone, passed && alone >= likely};
+  }
+  if (verdict == Verdict::unchecked) {
+    if (candidate.may_be_date() && !evidence.usual) return {alone, false};
+    return {std::max(alone, evidence.introduced ? std::min(rule.labelled, label_alone) : label_near), evidence.introduced};  // its own label beats another's near by
+  }
+  const bool whole = candidate.letters != 0 || (!evidence.in_row && (evidence.introduced || evidence.usual));
+  return {whole ? typo : no, false};
 }
 
 }  // namespace numbers

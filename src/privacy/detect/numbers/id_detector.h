@@ -1,6 +1,7 @@
 // id detector: finds the numbers of one tier's rules, all in one pass over a page.
 #pragma once
 #include <array>
+#include <optional>
 #include "privacy/detect/detect.h"
 #include "privacy/detect/numbers/chains.h"
 #include "privacy/detect/numbers/id_rule.h"
@@ -32,8 +33,15 @@ class IdDetector final : public Detector {
   bool is_usual(const Candidate& candidate, const Ready& ready) const;
   void read_from(const Page& page, std::span<const Token> chain, size_t first, std::vector<Hit>& out) const;
   void judge(const Page& page, Candidate& candidate, std::vector<Hit>& out) const;
-  // 0: not this one.
-  float score(const Page& page, const Candidate& candidate, const Ready& ready, bool& validated) const;
+  struct Evidence {
+    float alone = 0;                 // the score without a label if the check passes
+    bool usual = false;              // one of the rule's groupings
+    bool in_row = false;             // among other numbers
+    bool introduced = false, labelled = false, general = false;  // by a label right before, near by, of any country's identity numbers
+  };
+  struct Score { float points = 0; bool validated = false; };
+  std::optional<Evidence> evidence(const Page& page, const Candidate& candidate, const Ready& ready) const;
+  Score score(const Page& page, const Candidate& candidate, const IdRule& rule, const Evidence& evidence) const;
 
   char tier_;
   std::vector<IdRule> rules_;
