@@ -128,7 +128,7 @@ class AssignmentDetector final : public Detector {
         kind = "one_time_code";
         widen_code(text, candidate);
         score = code_score(text.substr(candidate.begin, candidate.end - candidate.begin), candidate);
-        if (score > 0 && word.word == "pin" && candidate.cue == Cue::adjacent) score = 0;
+        if (score > 0 && word.word.starts_with("pin") && candidate.cue == Cue::adjacent) score = 0;
         if (score > 0 && word.word == "tan" && candidate.cue == Cue::adjacent) score = 0;
         break;
     }

@@ -41,7 +41,7 @@ class ConnectionDetector final : public Detector {
     for (; end < limit && !ends_login(text[end]); ++end) {
       const char c = text[end];
       if (c == ':' && first_colon != 0 && text.substr(end).starts_with("://")) break;  // another URL begins
-      if (c == ':' && first_colon == 0 && sign == 0) {
+      if (c == ':' && first_colon == 0) {  // a user may be an address of mail
         if (end + 2 < limit && text[end + 1] == '/' && text[end + 2] == '/') return;  // another URL begins
         first_colon = end;
       }
@@ -56,7 +56,7 @@ class ConnectionDetector final : public Detector {
     // "host:8080/x@y": a port and a path, not a login.
     const std::string_view password = text.substr(first_colon + 1, sign - first_colon - 1), user = text.substr(begin, first_colon - begin);
     if (slash != 0 && slash < sign && all_digits(text.substr(first_colon + 1, slash - first_colon - 1))) return;
-    if (is_sample_login(user, password)) return;
+    if (password.size() < 4 || is_sample_login(user, password)) return;
     out.push_back({PrivacyClass::secret, "connection_string", begin, sign, 0.95F, true});
   }
 

@@ -27,7 +27,7 @@ constexpr Rule rules[] = {
     {"basic_login", "wget~", R"([^\n;|]{0,200}?--(?:http-|ftp-)?password[=\s]["']?([^\s"']{3,128}))", 0.9F, false},
     {"command_password", "sshpass~", R"(-p\s?["']?([^\s"']{3,128}))", 0.9F, false},
     {"command_password", "mysql mysqldump mysqladmin", R"((?:[^\n;|]{0,120}?\s)-p["']?([^\s"'-][^\s"']{3,128}))", 0.85F, false},
-    {"command_password", "identified~by mysql_native_password~by", R"(\s{1,3}(?:password\s{1,3})?["']?([^\s"';,()]{4,128}))", 0.85F, false},
+    {"command_password", "identified~by mysql_native_password~by", R"(\s{1,3}(?:password\s{1,3})?["']?([^\s"'`;,()]{4,128}))", 0.85F, false},
     {"command_password", "pass:", R"(([^\s"']{5,128}))", 0.7F, false},
     {"command_password", "convertto-securestring", R"((?:\s{1,3}-[a-z]+){0,3}\s{0,3}[(\\"'\s]{0,4}([^\s"'\\)$-][^\s"'\\)]{5,}))", 0.85F, false},
     {"command_password", "net~user~", R"([^\s/]{1,64}\s{1,3}([^\s/]{4,64}))", 0.8F, false},

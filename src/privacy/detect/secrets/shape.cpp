@@ -208,7 +208,7 @@ bool is_path_or_url(std::string_view value) {
 
 bool is_expression(std::string_view value) {
   if (value.empty()) return false;
-  for (const std::string_view mark : {"->", "::", "()", "[]", "&&", "||", "=="}) {
+  for (const std::string_view mark : {"->", "::", "()", "[]", "].", "&&", "||", "=="}) {
     const size_t at = value.find(mark);
     if (at != std::string_view::npos && !(mark == "==" && at + 2 == value.size())) return true;  // base64 ends so
   }

@@ -26,8 +26,8 @@ size_t skip_spaces(std::string_view text, size_t at, size_t most = 64) {
 // Between a name and its value in a sentence. A gap of a few words of place or owner may stand in front ("for the server").
 const RE2& sentence_cue() {
   static const RE2 pattern(
-      R"((?i)^(?:'s|s)?["'”’」)\]*_]{0,4}(?:\s?\([^()\n]{0,40}\))?(?:\s{1,3}(?:for|of|on|to|at|in|from|with|used|here|there|there's|now|today|again|still|currently|and|you|i|we|key|field|value|string|para|del|de|la|du|pour|für|fuer|do|da|på|voor|van|для|от|has|have|had)\b[^.?!;:=\n"'(){}\[\]%<>]{0,48}?)?)"
-      R"((?:\s*(?::|=+|->|=>|-->|–|—|\x{2192})\s*|\s{0,3}(?:\b(?:(?:(?:has been|have been|had been|was|is|been|be|now|got|i|we) )?(?:changed|set|reset|updated|rotated|switched|equal|equals|became)(?: to)?|is|was|are|were|will be|should be|would be|to be|es|est|ist|lautet|war|era|sarà|é|foi|è|är|er|on|to|jest|je|adalah|là|είναι|это|теперь)\b|(?:é|è|är|là|είναι|это)\s|是|為|为|設為|设为|設定為|设置为|改成|改為|改为|就是|叫|は|が|는|은|이|가|는요))"
+      R"((?i)^(?:'s|s)?["'”’」)\]*_]{0,4}(?:\s\([^()\n]{0,40}\))?(?:\s{1,3}(?:for|of|on|to|at|in|from|with|used|here|there|there's|now|today|again|still|currently|and|you|i|we|key|field|value|string|para|del|de|la|du|pour|für|fuer|do|da|på|voor|van|для|от|has|have|had)\b[^.?!;:=\n"'(){}\[\]%<>]{0,48}?)?)"
+      R"((?:\s*(?::|=+|->|=>|-->|–|—|\x{2192})\s*|\s-{1,2}\s|'s\s{1,3}(?:still|now|currently|just)\s|\?\s{1,3}(?:it's|it is|its|that's)\s|\s{0,3}(?:\b(?:(?:(?:has been|have been|had been|was|is|been|be|now|got|i|we) )?(?:changed|set|reset|updated|rotated|switched|equal|equals|became)(?: to)?|is|was|are|were|will be|should be|would be|to be|es|est|ist|lautet|war|era|sarà|é|foi|è|är|er|jest|adalah|là|είναι|это|теперь)\b|(?:é|è|är|là|είναι|это)\s|(?:已經|已经|已|也|都|現在|现在|目前|仍|還|还)?(?:設成|设成|換成|换成|變成|变成|變更為|变更为|更改為|更改为|設置為|設爲|改爲|改成|改為|改为|設為|设为)|是|為|为|設為|设为|設定為|设置为|改成|改為|改为|就是|叫|は|が|는|은|이|가|는요))"
       R"((?:\s{1,3}(?:now|still|just|currently|simply|literally|set to|the following|as follows|actually|going to be|ahora|maintenant|jetzt|現在是))*\s*[:=]?\s*))");
   return pattern;
 }
@@ -166,9 +166,10 @@ bool read_value(std::string_view text, size_t name_begin, size_t name_end, Candi
     out.markup = true;
     return take_value(text, skip_spaces(text, spaced + 1), false, out);
   }
-  if (at == name_end && rest.starts_with('(')) {
+  for (const Quote& quote : quotes) {  // 密碼「…」
+    if (static_cast<unsigned char>(quote.open[0]) < 0x80 || !text.substr(at).starts_with(quote.open)) continue;
     out.cue = Cue::adjacent;
-    return take_value(text, spaced + 1, true, out);
+    return take_value(text, at, false, out);
   }
   {
     re2::StringPiece input(text.data() + name_end, std::min(window, text.size() - name_end)), got;
@@ -177,8 +178,10 @@ bool read_value(std::string_view text, size_t name_begin, size_t name_end, Candi
       if (take_value(text, name_end + got.size(), false, out)) return true;
     }
   }
-  if (spaced == at || spaced >= text.size()) return false;
   out.cue = Cue::adjacent;
+  if (at == name_end && rest.starts_with('(')) return take_value(text, spaced + 1, true, out);
+  if (spaced == at || spaced >= text.size()) return false;
+  if (text.substr(spaced).starts_with("to ")) return take_value(text, spaced + 3, false, out);  // "changed the password to …"
   out.flag = name_begin > 0 && text[name_begin - 1] == '-';
   return take_value(text, spaced, false, out);
 }

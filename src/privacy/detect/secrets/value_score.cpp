@@ -60,7 +60,9 @@ bool is_wordy(std::string_view value, const Shape& shape) { return shape.digits 
 
 bool is_no_secret(std::string_view value, const Candidate& candidate) {
   if (value.empty() || value.size() > 4096 || is_stand_in(value) || is_path_or_url(value) || is_uuid(value) || is_algorithm(value)) return true;
-  if (candidate.quote == 0 && is_expression(value)) return true;
+  // "hello.kitty88" is a member of an object in code and a password in a sentence.
+  const bool sentence = (candidate.cue == Cue::said || candidate.cue == Cue::adjacent) && value.find_first_of("([-:&|=") == std::string_view::npos && value.find_first_of("0123456789") != std::string_view::npos;
+  if (candidate.quote == 0 && is_expression(value) && !sentence) return true;
   if (candidate.quote == '`' && value.find_first_of("(){};") != std::string_view::npos) return true;
   for (const std::string_view pattern : {"(?:", "[0-9", "[a-z", "[A-Z", "[^", "[:"}) {
     if (value.find(pattern) != std::string_view::npos) return true;
@@ -84,7 +86,7 @@ float password_score(std::string_view value, const Candidate& candidate, std::st
   if (quoted && candidate.cue == Cue::assigned && value.back() == '!' && shape.lower + 1 == shape.size && shape.size >= 6) return 0.6F;
   if (is_words(value, shape)) return adjacent && !candidate.flag && !looks_random(value) ? 0 : letters_only_score(value, candidate, shape);
   if (adjacent) {
-    const bool strong = (shape.digits > 0 && shape.lower > 0 && (shape.upper > 0 || shape.inner_symbols > 0)) || (shape.digits >= 2 && shape.lower >= 4 && shape.symbols == 0 && shape.size >= 7) || (candidate.flag && shape.mixed());
+    const bool strong = (shape.digits > 0 && shape.lower > 0 && (shape.upper > 0 || shape.inner_symbols > 0)) || (shape.digits >= 2 && shape.lower >= 4 && shape.symbols <= 1 && shape.size >= 7) || (quoted && shape.digits > 0 && shape.lower >= 3 && shape.spaces == 0) || (candidate.flag && shape.mixed());
     return strong && shape.size >= 6 && !is_variable_name(value, shape, candidate) ? 0.65F : 0;
   }
   if (shape.other > 0 && shape.digits == 0 && shape.inner_symbols == 0) return quoted && said ? 0.5F : 0;
@@ -101,10 +103,12 @@ float password_score(std::string_view value, const Candidate& candidate, std::st
 
 float token_score(std::string_view value, const Candidate& candidate, std::string_view name) {
   const Shape shape = shape_of(value);
+  // Salts of 64 characters of the whole keyboard, spaces among them.
+  if (candidate.quote != 0 && shape.size >= 32 && shape.size <= 256 && shape.inner_symbols >= 6 && shape.digits >= 2 && shape.spaces <= 4 && shape.entropy >= 4.6F) return 0.85F;
   if (is_no_secret(value, candidate) || is_plain_word(value)) return 0;
   const bool adjacent = candidate.cue == Cue::adjacent, said = candidate.cue == Cue::said;
   if (shape.size < (said ? 6u : 8u) || shape.spaces > 0 || shape.other > 0) return 0;
-  if (shape.digits == shape.size || is_words(value, shape)) return looks_random(value) && shape.size >= 12 ? 0.6F : 0;
+  if (shape.digits == shape.size || is_words(value, shape)) return looks_random(value) && shape.size >= 12 && !adjacent ? 0.6F : 0;
   if (shape.digits == 0 && !(looks_random(value) && shape.size >= 12)) return said && shape.inner_symbols > 0 && value.find_first_of("(){}[];:<>") == std::string_view::npos ? 0.6F : 0;
   if (said && shape.size < 10 && shape.digits < 2 && shape.inner_symbols == 0) return 0;
   if (is_wordy(value, shape) && !(said && shape.mixed() && !identifier_like(value))) return 0;
