@@ -8,7 +8,9 @@ const Family& contact() {
   static const Family family(add_contact_detectors);
   return family;
 }
-bool finds(const std::string& text, const std::string& value, PrivacyClass cls, std::string_view kind = "") { return contact().score(text, value, cls, kind) >= 0.5F; }
+bool finds(const std::string& text, const std::string& value, PrivacyClass cls, std::string_view kind = "") {
+  return contact().score(text, value, cls, kind) >= 0.5F;
+}
 #define EXPECT_FINDS(text, value, cls) EXPECT_TRUE(finds(text, value, PrivacyClass::cls)) << (text)
 #define EXPECT_SILENT(text) EXPECT_TRUE(contact().silent(text)) << (text)
 
@@ -26,20 +28,34 @@ TEST(Emails, PlainInternationalAndSpelledOut) {
 }
 
 TEST(Phones, OfManyRegions) {
-  for (const std::string number : {"+1 415-555-0123", "(415) 555-2671", "415-555-2671", "+886912345678", "0912-345-678", "(02) 2345-6789", "13812345678", "010-62345678", "+852 9123 4567", "+65 9123 4567", "+44 20 7946 0018", "020 7946 0018", "07911 123456", "+49 30 123456",
-                                   "0171 1234567", "+33 1 23 45 67 89", "06 12 34 56 78", "090-1234-5678", "03-1234-5678", "010-1234-5678", "+91 98765 43210", "+55 11 91234-5678", "(11) 91234-5678", "0412 345 678", "+7 495 123-45-67", "+34 612 34 56 78", "+39 06 698 12345", "+31 6 12345678",
-                                   "+46 70 123 45 67", "+48 512 345 678", "+90 532 123 45 67", "+62 812-3456-7890"}) {
+  for (const std::string number :
+       {"+1 415-555-0123",   "(415) 555-2671",    "415-555-2671",      "+886912345678",    "0912-345-678",     "(02) 2345-6789",   "13812345678",
+        "010-62345678",      "+852 9123 4567",    "+65 9123 4567",     "+44 20 7946 0018", "020 7946 0018",    "07911 123456",     "+49 30 123456",
+        "0171 1234567",      "+33 1 23 45 67 89", "06 12 34 56 78",    "090-1234-5678",    "03-1234-5678",     "010-1234-5678",    "+91 98765 43210",
+        "+55 11 91234-5678", "(11) 91234-5678",   "0412 345 678",      "+7 495 123-45-67", "+34 612 34 56 78", "+39 06 698 12345", "+31 6 12345678",
+        "+46 70 123 45 67",  "+48 512 345 678",   "+90 532 123 45 67", "+62 812-3456-7890"}) {
     EXPECT_FINDS("Jane, " + number + " is hers", number, phone);
   }
-  for (const auto& [text, value] : std::vector<std::pair<std::string, std::string>>{{"電話 2345 6789", "2345 6789"}, {"call 91234567 today", "91234567"}, {"mobile 9876543210", "9876543210"}, {"Tel: 02 2345 6789 #12", "02 2345 6789 #12"}, {"電話 (02) 2345-6789 分機 12", "(02) 2345-6789 分機 12"},
-                                                                               {"電話0912345678", "0912345678"}, {"tel 555-0199", "555-0199"}, {"Телефон: 8 (912) 345-67-89", "8 (912) 345-67-89"}, {"phone 415-555-2671 ext. 12", "415-555-2671 ext. 12"}, {"手機０９１２－３４５－６７８", "0912-345-678"}}) {
+  for (const auto& [text, value] : std::vector<std::pair<std::string, std::string>>{{"電話 2345 6789", "2345 6789"},
+                                                                                    {"call 91234567 today", "91234567"},
+                                                                                    {"mobile 9876543210", "9876543210"},
+                                                                                    {"Tel: 02 2345 6789 #12", "02 2345 6789 #12"},
+                                                                                    {"電話 (02) 2345-6789 分機 12", "(02) 2345-6789 分機 12"},
+                                                                                    {"電話0912345678", "0912345678"},
+                                                                                    {"tel 555-0199", "555-0199"},
+                                                                                    {"Телефон: 8 (912) 345-67-89", "8 (912) 345-67-89"},
+                                                                                    {"phone 415-555-2671 ext. 12", "415-555-2671 ext. 12"},
+                                                                                    {"手機０９１２－３４５－６７８", "0912-345-678"}}) {
     EXPECT_FINDS(text, value, phone);
   }
 }
 
 TEST(Phones, NumberSoupIsNone) {  // F2
-  for (const std::string text : {"2023-01-02 12:30:45.123 pid 4155552", "01-02-2023 and 10.12.2024", "550e8400-e29b-41d4-a716-446655440000", "order 4155552671 shipped", "epoch 1756892345123 1756892345", "price 1,234,567.89 and 12 345 678", "ISBN 978-3-16-148410-0",
-                                 "v10.0.19045.3693", "rows 1234567 12345678 123456", "Boston, MA 02110-1301, USA", "訂單 13812345678", "0.0648193359375", "4000 0076 5432 1097", "Science 296.5569 (2002) 910-913", "1e10 0x12345678 a1234567890", "12345678901234567890"}) {
+  for (const std::string text :
+       {"2023-01-02 12:30:45.123 pid 4155552", "01-02-2023 and 10.12.2024", "550e8400-e29b-41d4-a716-446655440000", "order 4155552671 shipped",
+        "epoch 1756892345123 1756892345", "price 1,234,567.89 and 12 345 678", "ISBN 978-3-16-148410-0", "v10.0.19045.3693",
+        "rows 1234567 12345678 123456", "Boston, MA 02110-1301, USA", "訂單 13812345678", "0.0648193359375", "4000 0076 5432 1097",
+        "Science 296.5569 (2002) 910-913", "1e10 0x12345678 a1234567890", "12345678901234567890"}) {
     for (const Found& found : contact().find(text)) EXPECT_NE(found.cls, PrivacyClass::phone) << text << ": " << found.value;
   }
 }
@@ -50,7 +66,14 @@ TEST(Networks, AddressesRangesAndVersions) {
   EXPECT_FINDS("at 2001:db8::1 and", "2001:db8::1", ip);
   EXPECT_FINDS("via fe80::1%eth0 now", "fe80::1%eth0", ip);
   EXPECT_FINDS("::ffff:203.0.113.7 mapped", "::ffff:203.0.113.7", ip);
-  for (const auto& [text, internal] : std::vector<std::pair<std::string, bool>>{{"10.0.0.5:80", true}, {"127.0.0.1", true}, {"172.20.1.1", true}, {"172.32.1.1", false}, {"203.0.113.7", false}, {"fc00::1:2", true}, {"2001:db8::7", false}, {"[::1]:80", true}}) {
+  for (const auto& [text, internal] : std::vector<std::pair<std::string, bool>>{{"10.0.0.5:80", true},
+                                                                                {"127.0.0.1", true},
+                                                                                {"172.20.1.1", true},
+                                                                                {"172.32.1.1", false},
+                                                                                {"203.0.113.7", false},
+                                                                                {"fc00::1:2", true},
+                                                                                {"2001:db8::7", false},
+                                                                                {"[::1]:80", true}}) {
     const auto found = contact().find(text);
     ASSERT_EQ(found.size(), 1u) << text;
     EXPECT_EQ(found[0].internal, internal) << text;

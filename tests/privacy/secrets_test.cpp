@@ -29,18 +29,54 @@ bool finds(const std::string& text, const std::string& value, float least = 0.5F
 TEST(Tokens, EveryKindIsFoundWholeInASentenceAndInCode) {
   const auto r = [](size_t n) { return drawn(base62, n); };
   const auto h = [](size_t n) { return drawn(hex, n); };
-  const std::vector<std::string> tokens = {
-      std::string("AK") + "IA" + drawn(upper32, 16), std::string("AS") + "IA" + drawn(upper32, 16), std::string("AB") + "SK" + r(120),
-      std::string("gh") + "p_" + r(30) + credential::crc32_base62(r(30)), std::string("github") + "_pat_" + r(22) + "_" + r(59), std::string("np") + "m_" + r(30) + credential::crc32_base62(r(30)),
-      std::string("sk") + "-" + r(20) + "T3Blbk" + "FJ" + r(20), std::string("sk") + "-proj-" + r(74) + "T3Blbk" + "FJ" + r(74), std::string("sk") + "-ant-api03-" + r(93) + "AA",
-      std::string("AI") + "za" + r(35), std::string("GOC") + "SPX-" + r(28), std::string("ya") + "29." + r(60), std::string("xo") + "xb-" + drawn(digits, 12) + "-" + drawn(digits, 12) + "-" + r(24),
-      std::string("sk") + "_live_" + r(24), std::string("rk") + "_test_" + r(30), std::string("wh") + "sec_" + r(32), std::string("gl") + "pat-" + r(20), std::string("GR13") + "48941" + r(20),
-      std::string("h") + "f_" + drawn("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 34), std::string("pp") + "lx-" + r(48), std::string("da") + "pi" + h(32), std::string("do") + "p_v1_" + h(64),
-      std::string("nt") + "n_" + drawn(digits, 11) + r(35), std::string("li") + "n_api_" + r(40), std::string("sh") + "pat_" + h(32), std::string("S") + "G." + r(22) + "." + r(43), std::string("S") + "K" + h(32),
-      drawn("123456789", 9) + ":A" + "A" + r(33), std::string("py") + "pi-AgEIcHlwaS5vcmc" + r(90), std::string("hv") + "s." + r(90), std::string("PM") + "AK-" + h(24) + "-" + h(34), std::string("pu") + "l-" + h(40),
-      std::string("ruby") + "gems_" + h(48), std::string("gl") + "sa_" + r(32) + "_" + h(8), std::string("sn") + "tryu_" + h(64), std::string("dp") + ".pt." + r(43), std::string("AGE-SEC") + "RET-KEY-1" + drawn(bech32, 58),
-      std::string("abc8") + "Q~" + r(34), std::string("LT") + "AI" + r(20), std::string("AK") + "ID" + r(32), std::string("HR") + "KU-AA" + r(58), std::string("EAAA") + r(60), std::string("sq0") + "atp-" + r(22),
-      std::string("key") + "-" + h(32), h(32) + "-us" + "12", r(14) + ".atlas" + "v1." + r(66), std::string("xkey") + "sib-" + h(64) + "-" + r(16), std::string("pat") + r(14) + "." + h(64)};
+  const std::vector<std::string> tokens = {std::string("AK") + "IA" + drawn(upper32, 16),
+                                           std::string("AS") + "IA" + drawn(upper32, 16),
+                                           std::string("AB") + "SK" + r(120),
+                                           std::string("gh") + "p_" + r(30) + credential::crc32_base62(r(30)),
+                                           std::string("github") + "_pat_" + r(22) + "_" + r(59),
+                                           std::string("np") + "m_" + r(30) + credential::crc32_base62(r(30)),
+                                           std::string("sk") + "-" + r(20) + "T3Blbk" + "FJ" + r(20),
+                                           std::string("sk") + "-proj-" + r(74) + "T3Blbk" + "FJ" + r(74),
+                                           std::string("sk") + "-ant-api03-" + r(93) + "AA",
+                                           std::string("AI") + "za" + r(35),
+                                           std::string("GOC") + "SPX-" + r(28),
+                                           std::string("ya") + "29." + r(60),
+                                           std::string("xo") + "xb-" + drawn(digits, 12) + "-" + drawn(digits, 12) + "-" + r(24),
+                                           std::string("sk") + "_live_" + r(24),
+                                           std::string("rk") + "_test_" + r(30),
+                                           std::string("wh") + "sec_" + r(32),
+                                           std::string("gl") + "pat-" + r(20),
+                                           std::string("GR13") + "48941" + r(20),
+                                           std::string("h") + "f_" + drawn("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 34),
+                                           std::string("pp") + "lx-" + r(48),
+                                           std::string("da") + "pi" + h(32),
+                                           std::string("do") + "p_v1_" + h(64),
+                                           std::string("nt") + "n_" + drawn(digits, 11) + r(35),
+                                           std::string("li") + "n_api_" + r(40),
+                                           std::string("sh") + "pat_" + h(32),
+                                           std::string("S") + "G." + r(22) + "." + r(43),
+                                           std::string("S") + "K" + h(32),
+                                           drawn("123456789", 9) + ":A" + "A" + r(33),
+                                           std::string("py") + "pi-AgEIcHlwaS5vcmc" + r(90),
+                                           std::string("hv") + "s." + r(90),
+                                           std::string("PM") + "AK-" + h(24) + "-" + h(34),
+                                           std::string("pu") + "l-" + h(40),
+                                           std::string("ruby") + "gems_" + h(48),
+                                           std::string("gl") + "sa_" + r(32) + "_" + h(8),
+                                           std::string("sn") + "tryu_" + h(64),
+                                           std::string("dp") + ".pt." + r(43),
+                                           std::string("AGE-SEC") + "RET-KEY-1" + drawn(bech32, 58),
+                                           std::string("abc8") + "Q~" + r(34),
+                                           std::string("LT") + "AI" + r(20),
+                                           std::string("AK") + "ID" + r(32),
+                                           std::string("HR") + "KU-AA" + r(58),
+                                           std::string("EAAA") + r(60),
+                                           std::string("sq0") + "atp-" + r(22),
+                                           std::string("key") + "-" + h(32),
+                                           h(32) + "-us" + "12",
+                                           r(14) + ".atlas" + "v1." + r(66),
+                                           std::string("xkey") + "sib-" + h(64) + "-" + r(16),
+                                           std::string("pat") + r(14) + "." + h(64)};
   for (const std::string& token : tokens) {
     EXPECT_FINDS("the key is " + token + ", keep it", token);
     EXPECT_FINDS("client(\"" + token + "\")", token);
@@ -69,7 +105,8 @@ TEST(Tokens, SamplesAndNearMissesAreNone) {
 }
 
 TEST(Tokens, WebTokensNeedAHeader) {
-  const std::string header = std::string("eyJ") + "hbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", payload = std::string("eyJ") + "zdWIiOiIxMjM0NTY3ODkwIn0", token = header + "." + payload + "." + drawn(base62, 43);
+  const std::string header = std::string("eyJ") + "hbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", payload = std::string("eyJ") + "zdWIiOiIxMjM0NTY3ODkwIn0",
+                    token = header + "." + payload + "." + drawn(base62, 43);
   EXPECT_GE(secrets().score("jwt " + token + " end", token, PrivacyClass::secret, "jwt"), 0.95F);
   EXPECT_FINDS("Cookie: a=" + token, token);
   EXPECT_SILENT("eyJhIjoxfQ.b.c");
@@ -82,7 +119,8 @@ TEST(Tokens, AnAwsSecretIsFoundBesideItsId) {
 
 TEST(KeyBlocks, AreMaskedToTheirEndOrToTheTexts) {
   const std::string dashes = "-----", body = drawn(base62, 64) + "\n" + drawn(base62, 64, 2);
-  for (const std::string label : {"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK"}) {
+  for (const std::string label :
+       {"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK"}) {
     const std::string whole = dashes + "BEGIN " + label + dashes + "\n" + body + "\n" + dashes + "END " + label + dashes;
     EXPECT_FINDS("key:\n" + whole + "\nbye", whole);
     const std::string cut = dashes + "BEGIN " + label + dashes + "\n" + body;
@@ -131,7 +169,8 @@ TEST(Files, LinesOfCredentialFiles) {
 
 TEST(Assignments, InCode) {
   const std::string key = drawn(base62, 32);
-  for (const std::string name : {"api_key", "API_KEY", "apiKey", "client_secret", "access_token", "authToken", "AWS_SECRET_ACCESS_KEY", "private_key", "金鑰", "密钥"}) {
+  for (const std::string name :
+       {"api_key", "API_KEY", "apiKey", "client_secret", "access_token", "authToken", "AWS_SECRET_ACCESS_KEY", "private_key", "金鑰", "密钥"}) {
     EXPECT_FINDS(name + " = \"" + key + "\"", key);
     EXPECT_FINDS(name + ": " + key, key);
   }
@@ -144,29 +183,70 @@ TEST(Assignments, InCode) {
 }
 
 TEST(Assignments, WhatStandsWhereASecretWould) {
-  for (const std::string text :
-       {"password = os.getenv(\"X\")", "api_key = \"<YOUR_API_KEY>\"", "password: string;", "password: { type: String, required: true }", "\"password\": \"Password\"", "token = generate_token(32)", "token: ${TOKEN}", "password=changeme",
-        "password = input(\"Enter password: \")", "<input type=\"password\" name=\"password\" id=\"password\">", "max_tokens = 2048", "tokenizer.pad_token_id = 50256", "secret_name = \"my-app-secret\"", "password: ********", "PASSWORD=${DB_PASSWORD}",
-        "public_key = \"AAAAB3NzaC1yc2EAAAADAQABAAABAQ\"", "keyword: monkey business", "password = user.password", "String password = request.getParameter(\"password\")", "token: 550e8400-e29b-41d4-a716-446655440000", "const password = ref('')",
-        "password_hash_algorithm = bcrypt", "secret: config.secret", "api_key: str = None", "access_token = response.json()[\"access_token\"]", "next_token = abc", "passengers: 12345678"}) {
+  for (const std::string text : {"password = os.getenv(\"X\")",
+                                 "api_key = \"<YOUR_API_KEY>\"",
+                                 "password: string;",
+                                 "password: { type: String, required: true }",
+                                 "\"password\": \"Password\"",
+                                 "token = generate_token(32)",
+                                 "token: ${TOKEN}",
+                                 "password=changeme",
+                                 "password = input(\"Enter password: \")",
+                                 "<input type=\"password\" name=\"password\" id=\"password\">",
+                                 "max_tokens = 2048",
+                                 "tokenizer.pad_token_id = 50256",
+                                 "secret_name = \"my-app-secret\"",
+                                 "password: ********",
+                                 "PASSWORD=${DB_PASSWORD}",
+                                 "public_key = \"AAAAB3NzaC1yc2EAAAADAQABAAABAQ\"",
+                                 "keyword: monkey business",
+                                 "password = user.password",
+                                 "String password = request.getParameter(\"password\")",
+                                 "token: 550e8400-e29b-41d4-a716-446655440000",
+                                 "const password = ref('')",
+                                 "password_hash_algorithm = bcrypt",
+                                 "secret: config.secret",
+                                 "api_key: str = None",
+                                 "access_token = response.json()[\"access_token\"]",
+                                 "next_token = abc",
+                                 "passengers: 12345678"}) {
     EXPECT_SILENT(text);
   }
 }
 
 TEST(Prose, ACueBypassesEntropy) {  // F7
-  for (const auto& [text, value] : std::vector<std::pair<std::string, std::string>>{
-           {"my password is hunter2hunter2", "hunter2hunter2"}, {"the wifi password at home is Sunflower#88", "Sunflower#88"}, {"Password was changed to P@ssw0rd!", "P@ssw0rd!"}, {"密碼是abc12345，請勿外流", "abc12345"}, {"密码：P@ssw0rd!", "P@ssw0rd!"},
-           {"口令為 xK9mPq2r", "xK9mPq2r"}, {"我的密碼改成 Tiger1998 了", "Tiger1998"}, {"contraseña: Perro1234", "Perro1234"}, {"mot de passe est Soleil2020!", "Soleil2020!"}, {"Das Passwort lautet Sommer99", "Sommer99"}, {"senha é Gato4567", "Gato4567"},
-           {"Пароль: Qwerty789", "Qwerty789"}, {"비밀번호는 mypass99!", "mypass99!"}, {"パスワードは neko2222 です", "neko2222"}, {"use Tr0ub4dor&3 as your password", "Tr0ub4dor&3"}, {"log in with admin / Winter2024!", "Winter2024!"},
-           {"passphrase: correct horse battery staple", "correct horse battery staple"}, {"your verification code is 483920", "483920"}, {"驗證碼：829301", "829301"}, {"PIN is 4821", "4821"}, {"密码：ａｂｃ１２３４５", "abc12345"}}) {
+  for (const auto& [text, value] :
+       std::vector<std::pair<std::string, std::string>>{{"my password is hunter2hunter2", "hunter2hunter2"},
+                                                        {"the wifi password at home is Sunflower#88", "Sunflower#88"},
+                                                        {"Password was changed to P@ssw0rd!", "P@ssw0rd!"},
+                                                        {"密碼是abc12345，請勿外流", "abc12345"},
+                                                        {"密码：P@ssw0rd!", "P@ssw0rd!"},
+                                                        {"口令為 xK9mPq2r", "xK9mPq2r"},
+                                                        {"我的密碼改成 Tiger1998 了", "Tiger1998"},
+                                                        {"contraseña: Perro1234", "Perro1234"},
+                                                        {"mot de passe est Soleil2020!", "Soleil2020!"},
+                                                        {"Das Passwort lautet Sommer99", "Sommer99"},
+                                                        {"senha é Gato4567", "Gato4567"},
+                                                        {"Пароль: Qwerty789", "Qwerty789"},
+                                                        {"비밀번호는 mypass99!", "mypass99!"},
+                                                        {"パスワードは neko2222 です", "neko2222"},
+                                                        {"use Tr0ub4dor&3 as your password", "Tr0ub4dor&3"},
+                                                        {"log in with admin / Winter2024!", "Winter2024!"},
+                                                        {"passphrase: correct horse battery staple", "correct horse battery staple"},
+                                                        {"your verification code is 483920", "483920"},
+                                                        {"驗證碼：829301", "829301"},
+                                                        {"PIN is 4821", "4821"},
+                                                        {"密码：ａｂｃ１２３４５", "abc12345"}}) {
     EXPECT_FINDS(text, value);
   }
 }
 
 TEST(Prose, OrdinarySentencesAreNone) {
   for (const std::string text :
-       {"The password is incorrect, please try again", "Password must be at least 8 characters", "reset your password at https://example.org/reset", "password is case-sensitive", "password is SHA-256 hashed", "The secret of success is hard work", "密碼錯誤，請重新輸入",
-        "请输入密码", "密码长度至少8位", "The token is then passed to the parser", "the status code: 40012", "Forgot your password? Contact support.", "The password is stored in the vault", "la contraseña es obligatoria", "Never share your PIN with anyone in 2024"}) {
+       {"The password is incorrect, please try again", "Password must be at least 8 characters", "reset your password at https://example.org/reset",
+        "password is case-sensitive", "password is SHA-256 hashed", "The secret of success is hard work", "密碼錯誤，請重新輸入", "请输入密码",
+        "密码长度至少8位", "The token is then passed to the parser", "the status code: 40012", "Forgot your password? Contact support.",
+        "The password is stored in the vault", "la contraseña es obligatoria", "Never share your PIN with anyone in 2024"}) {
     EXPECT_SILENT(text);
   }
 }
@@ -211,7 +291,8 @@ TEST(Shape, RandomOrWords) {
 }
 
 TEST(SecretsHostile, TakesLinearTime) {
-  for (const std::string piece : {"password ", "password=", "key=", "?token=", "://", "http://a:", "-----BEGIN PRIVATE KEY-----", "kind: Secret\n", "cookie: a=b;", "$6$", ".", "abandon ", "eyJhbGciOi.", "pass:"}) {
+  for (const std::string piece : {"password ", "password=", "key=", "?token=", "://", "http://a:", "-----BEGIN PRIVATE KEY-----", "kind: Secret\n",
+                                  "cookie: a=b;", "$6$", ".", "abandon ", "eyJhbGciOi.", "pass:"}) {
     std::string text;
     while (text.size() < (256u << 10)) text += piece;
     const auto start = std::chrono::steady_clock::now();

@@ -27,7 +27,10 @@ size_t domain_end(std::string_view text, size_t at) {
       // Letters of other scripts, but no punctuation of theirs: a Han sentence goes on behind an ASCII domain.
       const CodePoint point = code_point_at(text, end);
       const bool after_ascii = end > at && static_cast<unsigned char>(text[end - 1]) < 0x80 && text[end - 1] != '.';
-      if (!(is_han(point.value) || is_latin(point.value) || (point.value >= 0x370 && point.value < 0x2000) || (point.value >= 0x3040 && point.value < 0x3100) || (point.value >= 0xac00 && point.value < 0xd7b0)) || (after_ascii && !is_latin(point.value))) break;
+      if (!(is_han(point.value) || is_latin(point.value) || (point.value >= 0x370 && point.value < 0x2000) ||
+            (point.value >= 0x3040 && point.value < 0x3100) || (point.value >= 0xac00 && point.value < 0xd7b0)) ||
+          (after_ascii && !is_latin(point.value)))
+        break;
       end += point.length;
       continue;
     }
@@ -49,7 +52,8 @@ size_t local_begin(std::string_view text, size_t sign) {
     const size_t from = sign > longest_local ? sign - longest_local : 0, near = text.substr(from, sign - 1 - from).rfind('"');
     const size_t open = near == std::string_view::npos ? near : from + near;
     const bool plain = open != std::string_view::npos && (open == 0 || !alnum(text[open - 1])) &&
-                       std::all_of(text.begin() + static_cast<std::ptrdiff_t>(open) + 1, text.begin() + static_cast<std::ptrdiff_t>(sign) - 1, [](char c) { return alnum(c) || c == ' ' || c == '.' || c == '_'; });
+                       std::all_of(text.begin() + static_cast<std::ptrdiff_t>(open) + 1, text.begin() + static_cast<std::ptrdiff_t>(sign) - 1,
+                                   [](char c) { return alnum(c) || c == ' ' || c == '.' || c == '_'; });
     return plain ? open : sign;
   }
   size_t begin = sign;
@@ -66,7 +70,8 @@ size_t local_begin(std::string_view text, size_t sign) {
   while (begin < sign && local_signs.find(text[begin]) != std::string_view::npos && text[begin] != '_' && text[begin] != '+' && text[begin] != '#') ++begin;
   // "name=jane@…", "mailto'jane@…": what stands before a sign that names rarely hold.
   for (size_t at = sign; at-- > begin;) {
-    if (text[at] == '=' || text[at] == '\'' || text[at] == '`' || text[at] == '|' || text[at] == '/' || text[at] == '{' || text[at] == '}' || text[at] == '&' || text[at] == '?' || text[at] == '*') {
+    if (text[at] == '=' || text[at] == '\'' || text[at] == '`' || text[at] == '|' || text[at] == '/' || text[at] == '{' || text[at] == '}' ||
+        text[at] == '&' || text[at] == '?' || text[at] == '*') {
       if (text[at] == '\'' && at > begin && letter(text[at - 1])) continue;  // o'brien
       return at + 1;
     }
@@ -101,7 +106,9 @@ class EmailDetector final : public Detector {
     if (begin >= sign || end - begin > 254 || text[sign - 1] == '.') return 0;
     const std::string_view local = text.substr(begin, sign - begin);
     // git@host:path, ssh://git@host/…: a remote; "@scope/package" has no local part.
-    if (end < text.size() && text[end] == ':' && end + 1 < text.size() && (letter(text[end + 1]) || text[end + 1] == '~' || text[end + 1] == '/') && text.substr(end, 80).find('/') != std::string_view::npos) return end;
+    if (end < text.size() && text[end] == ':' && end + 1 < text.size() && (letter(text[end + 1]) || text[end + 1] == '~' || text[end + 1] == '/') &&
+        text.substr(end, 80).find('/') != std::string_view::npos)
+      return end;
     if (begin >= 3 && text.substr(begin - 3, 3) == "://") return end;  // a login of a URL
     if (local == "git" && begin >= 2 && text[begin - 1] == '/') return end;
     const std::string_view domain = text.substr(sign + 1, end - sign - 1);
@@ -112,7 +119,8 @@ class EmailDetector final : public Detector {
   }
 
   static bool is_file_of_image(std::string_view domain) {
-    for (const std::string_view ending : {".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".css", ".js", ".json", ".html", ".py", ".service", ".timer", ".so", ".cpp", ".md", ".target", ".socket", ".conf", ".plist"}) {
+    for (const std::string_view ending : {".png", ".jpg",     ".jpeg",  ".gif", ".svg", ".webp", ".css",    ".js",     ".json", ".html",
+                                          ".py",  ".service", ".timer", ".so",  ".cpp", ".md",   ".target", ".socket", ".conf", ".plist"}) {
       if (domain.ends_with(ending)) return true;
     }
     return false;
@@ -120,20 +128,26 @@ class EmailDetector final : public Detector {
 
   // jane [at] example [dot] org, jane(at)example.org, jane 小老鼠 example.org, "jane at example dot org".
   static void find_spelled(std::string_view text, size_t begin, size_t end, std::vector<Hit>& out) {
-    static const RE2 tail(R"(^\s?[\])}>*]{0,2}\s{0,2}((?:[A-Za-z0-9][A-Za-z0-9-]{0,62}(?:\s{0,2}[\[({<_*-]\s?(?i:dot|punto|punkt|點|点)\s?[\])}>_*-]\s{0,2}|\s(?i:dot|punto|punkt|點|点)\s|\s?(?:點|点|\x{3002})\s?|\.)){1,4}(?:[A-Za-z]{2,24}))\b)");
+    static const RE2 tail(
+        R"(^\s?[\])}>*]{0,2}\s{0,2}((?:[A-Za-z0-9][A-Za-z0-9-]{0,62}(?:\s{0,2}[\[({<_*-]\s?(?i:dot|punto|punkt|點|点)\s?[\])}>_*-]\s{0,2}|\s(?i:dot|punto|punkt|點|点)\s|\s?(?:點|点|\x{3002})\s?|\.)){1,4}(?:[A-Za-z]{2,24}))\b)");
     const bool han = static_cast<unsigned char>(text[begin]) >= 0x80;
     if (!han && ((begin > 0 && alnum(text[begin - 1])) || (end < text.size() && alnum(text[end])))) return;
     size_t left = begin;
     bool marked = false;
-    while (left > 0 && begin - left < 4 && (text[left - 1] == ' ' || std::string_view("[({<*").find(text[left - 1]) != std::string_view::npos)) marked = marked || text[left - 1] != ' ', --left;
+    while (left > 0 && begin - left < 4 && (text[left - 1] == ' ' || std::string_view("[({<*").find(text[left - 1]) != std::string_view::npos))
+      marked = marked || text[left - 1] != ' ', --left;
     size_t local = left;
-    while (local > 0 && left - local < longest_local && (alnum(text[local - 1]) || text[local - 1] == '.' || text[local - 1] == '_' || text[local - 1] == '-' || text[local - 1] == '+')) --local;
+    while (local > 0 && left - local < longest_local &&
+           (alnum(text[local - 1]) || text[local - 1] == '.' || text[local - 1] == '_' || text[local - 1] == '-' || text[local - 1] == '+'))
+      --local;
     while (local < left && !alnum(text[local])) ++local;
     if (local == left) return;
     re2::StringPiece rest(text.data() + end, std::min<size_t>(text.size() - end, 320)), groups[2];
     if (!tail.Match(rest, 0, rest.size(), RE2::ANCHOR_START, groups, 2)) return;
     const std::string_view domain(groups[1].data(), groups[1].size());
-    const bool dotted = domain.find("dot") != std::string_view::npos || domain.find("DOT") != std::string_view::npos || domain.find('[') != std::string_view::npos || domain.find("\u9ede") != std::string_view::npos || domain.find("\u70b9") != std::string_view::npos;
+    const bool dotted = domain.find("dot") != std::string_view::npos || domain.find("DOT") != std::string_view::npos ||
+                        domain.find('[') != std::string_view::npos || domain.find("\u9ede") != std::string_view::npos ||
+                        domain.find("\u70b9") != std::string_view::npos;
     if (!marked && !han && !dotted) return;  // "look at example.org"
     if (!marked && !han && domain.find('.') != std::string_view::npos) return;
     const size_t stop = static_cast<size_t>(domain.data() + domain.size() - text.data());

@@ -10,17 +10,29 @@ namespace {
 
 bool name_byte(char c) { return alnum(c) || c == '_' || c == '.' || c == '-'; }
 
-constexpr std::string_view platforms[] = {"twitter.com/", "x.com/", "instagram.com/", "facebook.com/", "fb.com/", "linkedin.com/in/", "github.com/", "t.me/", "tiktok.com/@", "youtube.com/@", "weibo.com/", "threads.net/@", "threads.com/@", "medium.com/@", "reddit.com/user/", "reddit.com/u/",
-                                          "pinterest.com/", "snapchat.com/add/", "line.me/ti/p/", "wa.me/", "vk.com/", "bsky.app/profile/", "twitch.tv/", "mastodon.social/@", "dcard.tw/@", "plurk.com/", "steamcommunity.com/id/"};
+constexpr std::string_view platforms[] = {"twitter.com/",      "x.com/",         "instagram.com/",
+                                          "facebook.com/",     "fb.com/",        "linkedin.com/in/",
+                                          "github.com/",       "t.me/",          "tiktok.com/@",
+                                          "youtube.com/@",     "weibo.com/",     "threads.net/@",
+                                          "threads.com/@",     "medium.com/@",   "reddit.com/user/",
+                                          "reddit.com/u/",     "pinterest.com/", "snapchat.com/add/",
+                                          "line.me/ti/p/",     "wa.me/",         "vk.com/",
+                                          "bsky.app/profile/", "twitch.tv/",     "mastodon.social/@",
+                                          "dcard.tw/@",        "plurk.com/",     "steamcommunity.com/id/"};
 // What stands at a name's place without being one.
-constexpr std::string_view places[] = {"home", "search", "explore", "about", "login", "signup", "settings", "share", "sharer", "intent", "hashtag", "groups", "pages", "events", "watch", "p", "reel", "tv", "stories", "orgs", "features", "topics", "marketplace", "sponsors", "apps", "joinchat", "s", "i", "help", "privacy", "terms", "status", "jobs", "company", "n", "u", "tags"};
+constexpr std::string_view places[] = {
+    "home",   "search", "explore", "about",   "login", "signup",  "settings", "share",    "sharer", "intent",      "hashtag",  "groups", "pages",
+    "events", "watch",  "p",       "reel",    "tv",    "stories", "orgs",     "features", "topics", "marketplace", "sponsors", "apps",   "joinchat",
+    "s",      "i",      "help",    "privacy", "terms", "status",  "jobs",     "company",  "n",      "u",           "tags"};
 
 class HandleDetector final : public Detector {
  public:
   explicit HandleDetector(LabelBook& book)
-      : label_(book.add({"twitter", "instagram", "ig", "insta", "telegram", "tg", "discord", "wechat", "weixin", "line id", "snapchat", "tiktok", "facebook", "fb", "mastodon", "weibo", "qq", "skype", "kakaotalk", "kakao", "follow me", "dm me", "add me", "my handle", "bluesky", "bsky", "linkedin", "reddit", "twitch", "x account", "username on",
-                         "微信", "微信號", "微信号", "賴", "加賴", "推特", "臉書", "脸书", "抖音", "微博", "小紅書", "小红书", "電報", "电报", "qq號", "qq号", "ライン", "インスタ", "카톡"})),
-        direct_(book.add({"line id", "wechat id", "wechat", "weixin", "telegram", "skype", "skype id", "qq", "qq號", "qq号", "discord", "snapchat", "微信", "微信號", "微信号", "kakaotalk id", "賴", "小紅書", "小红书"})) {
+      : label_(book.add({"twitter",     "instagram", "ig",       "insta",     "telegram", "tg",    "discord",  "wechat", "weixin",    "line id",
+                         "snapchat",    "tiktok",    "facebook", "fb",        "mastodon", "weibo", "qq",       "skype",  "kakaotalk", "kakao",
+                         "follow me",   "dm me",     "add me",   "my handle", "bluesky",  "bsky",  "linkedin", "reddit", "twitch",    "x account",
+                         "username on", "微信",      "微信號",   "微信号",    "賴",       "加賴",  "推特",     "臉書",   "脸书",      "抖音",
+                         "微博",        "小紅書",    "小红书",   "電報",      "电报",     "qq號",  "qq号",     "ライン", "インスタ",  "카톡"})) {
     for (const std::string_view platform : platforms) platforms_.add(platform, static_cast<uint32_t>(platform.size()));
     platforms_.build();
   }
@@ -65,9 +77,9 @@ class HandleDetector final : public Detector {
 
   // "WeChat: jane_roe88", "LINE ID jroe88".
   void find_labelled(const Page& page, std::vector<Hit>& out) const {
-    static const RE2 pattern(R"((?i)(?:line id|wechat(?: id)?|weixin|telegram|skype(?: id)?|discord|snapchat|kakaotalk(?: id)?|qq(?:號|号)?|微信(?:號|号)?|加賴|小紅書|小红书)\s{0,2}(?:is|:|=|是|為|为|-)?\s{0,3}@?([A-Za-z0-9][A-Za-z0-9_.#-]{4,31}))");
+    static const RE2 pattern(
+        R"((?i)(?:line id|wechat(?: id)?|weixin|telegram|skype(?: id)?|discord|snapchat|kakaotalk(?: id)?|qq(?:號|号)?|微信(?:號|号)?|加賴|小紅書|小红书)\s{0,2}(?:is|:|=|是|為|为|-)?\s{0,3}@?([A-Za-z0-9][A-Za-z0-9_.#-]{4,31}))");
     const std::string_view text = page.text;
-    if (!has_direct(text)) return;
     re2::StringPiece input(text.data(), text.size()), groups[2];
     size_t at = 0;
     while (pattern.Match(input, at, input.size(), RE2::UNANCHORED, groups, 2)) {
@@ -81,9 +93,8 @@ class HandleDetector final : public Detector {
       out.push_back({PrivacyClass::handle, "messenger", begin, end, 0.7F});
     }
   }
-  bool has_direct(std::string_view text) const { return direct_ != 0xFFFF && text.size() >= 8; }
 
-  LabelSet label_, direct_;
+  LabelSet label_;
   AhoCorasick platforms_;
 };
 

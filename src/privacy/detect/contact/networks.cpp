@@ -29,7 +29,8 @@ bool read_address4(std::string_view text, size_t at, Address4& out) {
 }
 
 bool is_internal4(const std::array<uint8_t, 4>& b) {
-  return b[0] == 10 || b[0] == 127 || b[0] == 0 || (b[0] == 172 && b[1] >= 16 && b[1] < 32) || (b[0] == 192 && b[1] == 168) || (b[0] == 169 && b[1] == 254) || (b[0] == 100 && b[1] >= 64 && b[1] < 128) || b[0] >= 224;
+  return b[0] == 10 || b[0] == 127 || b[0] == 0 || (b[0] == 172 && b[1] >= 16 && b[1] < 32) || (b[0] == 192 && b[1] == 168) ||
+         (b[0] == 169 && b[1] == 254) || (b[0] == 100 && b[1] >= 64 && b[1] < 128) || b[0] >= 224;
 }
 
 bool is_internal6(const std::array<uint8_t, 16>& b) {
@@ -52,9 +53,40 @@ size_t range_end(std::string_view text, size_t end, unsigned most) {
 class IpDetector final : public Detector {
  public:
   explicit IpDetector(LabelBook& book)
-      : version_(book.add({"version", "versions", "versionadded", "versionchanged", "deprecated", "objectidentifier", "ver", "release", "build", "firmware", "driver", "kernel", "assemblyversion", "fileversion", "版本", "版", "oid", "section", "sec", "chapter", "§", "rfc", "chrome", "edg", "opr", "safari", "upgrade to", "upgraded to", "python", "nuget", "package"})),
+      : version_(book.add({"version",
+                           "versions",
+                           "versionadded",
+                           "versionchanged",
+                           "deprecated",
+                           "objectidentifier",
+                           "ver",
+                           "release",
+                           "build",
+                           "firmware",
+                           "driver",
+                           "kernel",
+                           "assemblyversion",
+                           "fileversion",
+                           "版本",
+                           "版",
+                           "oid",
+                           "section",
+                           "sec",
+                           "chapter",
+                           "§",
+                           "rfc",
+                           "chrome",
+                           "edg",
+                           "opr",
+                           "safari",
+                           "upgrade to",
+                           "upgraded to",
+                           "python",
+                           "nuget",
+                           "package"})),
         strict_(book.add({"ip", "ips", "ipv6", "ip address", "ipv6 address", "addr", "inet6", "gateway", "位址"})),
-        label_(book.add({"ip", "ips", "ipv4", "ipv6", "ip address", "address", "host", "hosts", "server", "addr", "gateway", "dns", "client", "remote", "subnet", "ping", "from", "位址", "地址", "伺服器", "服务器", "主機", "主机"})) {}
+        label_(book.add({"ip",     "ips",    "ipv4",   "ipv6", "ip address", "address", "host", "hosts",  "server", "addr", "gateway", "dns",
+                         "client", "remote", "subnet", "ping", "from",       "位址",    "地址", "伺服器", "服务器", "主機", "主机"})) {}
   std::string_view name() const override { return "ip"; }
 
   void find(const Page& page, std::vector<Hit>& out) const override {
@@ -79,18 +111,24 @@ class IpDetector final : public Detector {
     if (begin == dot || !read_address4(text, begin, address)) return dot + 1;
     const char before = begin > 0 ? text[begin - 1] : ' ';
     const char after = address.end < text.size() ? text[address.end] : ' ';
-    const bool goes_on = (after == '.' && address.end + 1 < text.size() && alnum(text[address.end + 1])) || (after == '-' && address.end + 1 < text.size() && letter(text[address.end + 1])) || after == '_' || alnum(after) || after == '+';
+    const bool goes_on = (after == '.' && address.end + 1 < text.size() && alnum(text[address.end + 1])) ||
+                         (after == '-' && address.end + 1 < text.size() && letter(text[address.end + 1])) || after == '_' || alnum(after) ||
+                         after == '+';
     const bool preceded = alnum(before) || before == '_' || before == '.' || ((before == '-' || before == '+') && begin >= 2 && alnum(text[begin - 2]));
     if (preceded || goes_on) return address.end;
     if (is_version(page, begin, address)) return address.end;
     const bool internal = is_internal4(address.bytes);
     const size_t end = range_end(text, address.end, 32);
     const bool small = address.bytes[0] < 10 && address.bytes[1] < 20 && address.bytes[2] < 20 && address.bytes[3] < 20;  // 1.2.3.4: versions look so
-    const bool labelled = page.labels.before(label_, begin, 24) || port_follows(text, end) || before == '@' || (begin >= 3 && text.substr(begin - 3, 3) == "://");
+    const bool labelled =
+        page.labels.before(label_, begin, 24) || port_follows(text, end) || before == '@' || (begin >= 3 && text.substr(begin - 3, 3) == "://");
     const auto& b = address.bytes;
-    const bool oid = (b[0] == 1 && b[1] == 3 && b[2] == 6) || (b[0] == 2 && b[1] == 5) || (b[0] == 0 && (b[1] | b[2] | b[3]) != 0);  // an object identifier, a version
+    const bool oid = (b[0] == 1 && b[1] == 3 && b[2] == 6) || (b[0] == 2 && b[1] == 5) ||
+                     (b[0] == 0 && (b[1] | b[2] | b[3]) != 0);  // an object identifier, a version
     if (oid && !labelled) return address.end;
-    if (small && !labelled && end == address.end && !(address.bytes[0] == 1 && address.bytes[1] == address.bytes[0]) && !(address.bytes[0] == 8 && address.bytes[1] == 8)) return address.end;
+    if (small && !labelled && end == address.end && !(address.bytes[0] == 1 && address.bytes[1] == address.bytes[0]) &&
+        !(address.bytes[0] == 8 && address.bytes[1] == 8))
+      return address.end;
     out.push_back({PrivacyClass::ip, internal ? "ipv4_private" : "ipv4", begin, end, labelled ? 0.95F : 0.85F, true, internal});
     return end;
   }
@@ -98,7 +136,9 @@ class IpDetector final : public Detector {
 
   bool is_version(const Page& page, size_t begin, const Address4& address) const {
     const std::string_view text = page.text;
-    if (begin > 0 && (text[begin - 1] == 'v' || text[begin - 1] == 'V' || text[begin - 1] == '~' || text[begin - 1] == '^' || text[begin - 1] == '>' || text[begin - 1] == '#')) return true;
+    if (begin > 0 && (text[begin - 1] == 'v' || text[begin - 1] == 'V' || text[begin - 1] == '~' || text[begin - 1] == '^' ||
+                      text[begin - 1] == '>' || text[begin - 1] == '#'))
+      return true;
     if (begin > 1 && text[begin - 1] == '=' && text[begin - 2] == '=') return true;
     if (begin > 1 && text[begin - 1] == '/' && letter(text[begin - 2])) return true;  // Chrome/120.0.0.0
     if (page.labels.before(version_, begin, 16) && !page.labels.before(label_, begin, 12)) return true;
@@ -118,7 +158,8 @@ class IpDetector final : public Detector {
     const size_t scanned = std::max(end, colon + 1);
     while (end > begin && (text[end - 1] == '.' || (text[end - 1] == ':' && (end < begin + 2 || text[end - 2] != ':')))) --end;
     const size_t length = end - begin;
-    if (colons < 2 || length < 3 || doubled > 1 || (doubled == 0 && colons != 7 && text.substr(begin, length).find('.') == std::string_view::npos)) return scanned;
+    if (colons < 2 || length < 3 || doubled > 1 || (doubled == 0 && colons != 7 && text.substr(begin, length).find('.') == std::string_view::npos))
+      return scanned;
     const char before = begin > 0 ? text[begin - 1] : ' ', after = end < text.size() ? text[end] : ' ';
     if (alnum(before) || before == '_' || before == ':' || before == '.' || alnum(after) || after == '_' || after == ':') return scanned;
     std::array<uint8_t, 16> bytes;
@@ -157,7 +198,8 @@ class MacDetector final : public Detector {
       size_t end = begin;
       if (!read(text, begin, wide, groups, text[at], end)) continue;
       const bool before = begin > 0 && (alnum(text[begin - 1]) || text[begin - 1] == text[at] || text[begin - 1] == '_' || text[begin - 1] == '*');
-      const bool after = end < text.size() && (alnum(text[end]) || text[end] == '_' || (text[end] == text[at] && end + 1 < text.size() && hex_digit(text[end + 1])));
+      const bool after =
+          end < text.size() && (alnum(text[end]) || text[end] == '_' || (text[end] == text[at] && end + 1 < text.size() && hex_digit(text[end + 1])));
       if (before || after || !plausible(text.substr(begin, end - begin))) continue;
       const unsigned first = static_cast<unsigned>(std::stoul(std::string(text.substr(begin, 2)), nullptr, 16));
       const bool local = (first & 2) != 0;

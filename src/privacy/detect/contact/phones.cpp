@@ -22,7 +22,8 @@ bool read_chain(std::string_view text, size_t at, DigitChain& out) {
       out.cut = true;
       break;
     }
-    std::copy(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(end), out.digits.begin() + static_cast<std::ptrdiff_t>(out.n));
+    std::copy(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(end),
+              out.digits.begin() + static_cast<std::ptrdiff_t>(out.n));
     out.n += end - i;
     out.groups[out.n_groups] = static_cast<uint8_t>(end - i);
     out.group_ends[out.n_groups++] = out.end = end;
@@ -72,7 +73,8 @@ bool looks_like_date(const DigitChain& c) {
   };
   if (c.n_groups < 3 || c.plus || c.bracket) return false;
   if (c.groups[0] == 4 && c.groups[1] <= 2 && c.groups[2] <= 2) return true;
-  return c.groups[0] <= 2 && c.groups[1] <= 2 && (c.groups[2] == 4 || (c.groups[2] == 2 && c.n_groups == 3)) && c.n_groups <= 4 && number(0, c.groups[0]) <= 31 && number(c.groups[0], c.groups[1]) <= 31 && c.n <= 8;
+  return c.groups[0] <= 2 && c.groups[1] <= 2 && (c.groups[2] == 4 || (c.groups[2] == 2 && c.n_groups == 3)) && c.n_groups <= 4 &&
+         number(0, c.groups[0]) <= 31 && number(c.groups[0], c.groups[1]) <= 31 && c.n <= 8;
 }
 
 namespace {
@@ -80,12 +82,85 @@ namespace {
 class PhoneDetector final : public Detector {
  public:
   explicit PhoneDetector(LabelBook& book)
-      : label_(book.add({"phone", "phones", "telephone", "tel", "tel.", "tel no", "mobile", "cell", "cellphone", "cell phone", "call", "call me", "viber", "dial", "ring", "ring me", "text me", "sms", "whatsapp", "fax", "hotline", "helpline", "landline",
-                         "reach me", "reach us", "reach her", "reach him", "reach", "contact", "contact number", "phone number", "mobile number", "number is", "ph", "mob", "cel", "gsm", "voicemail", "callback", "call back", "switchboard", "handy", "telefon", "telefono", "teléfono",
-                         "telefonnummer", "mobil", "handynummer", "rufnummer", "téléphone", "portable", "móvil", "movil", "celular", "cellulare", "cellulaire", "telefone", "telemóvel", "telefoon", "mobiel", "puhelin", "matkapuhelin", "tlf", "numéro", "numer", "komórka", "telefonu", "telefoon", "anrufen", "appelez", "llámame", "llame", "ligue", "chiama",
-                         "телефон", "тел", "мобильный", "звоните", "позвоните", "Телефон", "Тел", "Мобильный", "Звоните", "Позвоните", "телефону", "電話", "电话", "手機", "手机", "行動電話", "市話", "座機", "座机", "聯絡", "联系", "聯繫", "撥打", "拨打", "致電", "致电", "傳真", "传真", "分機", "來電", "来电", "打給", "打给", "專線", "热线", "熱線", "號碼", "号码", "携帯", "携帯電話", "連絡先", "でんわ", "ファックス", "전화", "전화번호", "휴대폰", "핸드폰", "연락처", "연락", "팩스", "โทร", "điện thoại", "sđt", "telp", "hp", "no. hp", "wa", "phone no", "no telefon", "फोन", "मोबाइल", "هاتف", "جوال"})),
-        other_(book.add({"order", "order no", "order number", "invoice", "isbn", "issn", "serial", "serial number", "tracking", "tracking number", "ticket", "case no", "id", "ids", "uuid", "guid", "sku", "version", "build", "epoch", "timestamp", "unix time", "pid", "port", "ref", "reference", "account", "acct", "iban", "card", "ssn", "tax", "vat", "price", "total",
-                         "amount", "bytes", "commit", "hash", "issue", "pr", "row", "rows", "line no", "record", "batch", "lot", "part no", "model", "msgid", "seq", "offset", "size", "訂單", "订单", "編號", "编号", "單號", "单号", "序號", "序号", "統編", "統一編號", "身分證", "身份证", "帳號", "账号", "卡號", "卡号", "發票", "发票", "金額", "金额", "版本", "學號", "学号", "快递", "運單", "运单", "銀行", "注文", "주문"})) {}
+      : label_(book.add({"phone",        "phones",
+                         "telephone",    "tel",
+                         "tel.",         "tel no",
+                         "mobile",       "cell",
+                         "cellphone",    "cell phone",
+                         "call",         "call me",
+                         "viber",        "dial",
+                         "ring",         "ring me",
+                         "text me",      "sms",
+                         "whatsapp",     "fax",
+                         "hotline",      "helpline",
+                         "landline",     "reach me",
+                         "reach us",     "reach her",
+                         "reach him",    "reach",
+                         "contact",      "contact number",
+                         "phone number", "mobile number",
+                         "number is",    "ph",
+                         "mob",          "cel",
+                         "gsm",          "voicemail",
+                         "callback",     "call back",
+                         "switchboard",  "handy",
+                         "telefon",      "telefono",
+                         "teléfono",     "telefonnummer",
+                         "mobil",        "handynummer",
+                         "rufnummer",    "téléphone",
+                         "portable",     "móvil",
+                         "movil",        "celular",
+                         "cellulare",    "cellulaire",
+                         "telefone",     "telemóvel",
+                         "telefoon",     "mobiel",
+                         "puhelin",      "matkapuhelin",
+                         "tlf",          "numéro",
+                         "numer",        "komórka",
+                         "telefonu",     "telefoon",
+                         "anrufen",      "appelez",
+                         "llámame",      "llame",
+                         "ligue",        "chiama",
+                         "телефон",      "тел",
+                         "мобильный",    "звоните",
+                         "позвоните",    "Телефон",
+                         "Тел",          "Мобильный",
+                         "Звоните",      "Позвоните",
+                         "телефону",     "電話",
+                         "电话",         "手機",
+                         "手机",         "行動電話",
+                         "市話",         "座機",
+                         "座机",         "聯絡",
+                         "联系",         "聯繫",
+                         "撥打",         "拨打",
+                         "致電",         "致电",
+                         "傳真",         "传真",
+                         "分機",         "來電",
+                         "来电",         "打給",
+                         "打给",         "專線",
+                         "热线",         "熱線",
+                         "號碼",         "号码",
+                         "携帯",         "携帯電話",
+                         "連絡先",       "でんわ",
+                         "ファックス",   "전화",
+                         "전화번호",     "휴대폰",
+                         "핸드폰",       "연락처",
+                         "연락",         "팩스",
+                         "โทร",          "điện thoại",
+                         "sđt",          "telp",
+                         "hp",           "no. hp",
+                         "wa",           "phone no",
+                         "no telefon",   "फोन",
+                         "मोबाइल",       "هاتف",
+                         "جوال"})),
+        other_(book.add(
+            {"order",     "order no",  "order number", "invoice", "isbn",   "issn",      "serial",  "serial number", "tracking", "tracking number",
+             "ticket",    "case no",   "id",           "ids",     "uuid",   "guid",      "sku",     "version",       "build",    "epoch",
+             "timestamp", "unix time", "pid",          "port",    "ref",    "reference", "account", "acct",          "iban",     "card",
+             "ssn",       "tax",       "vat",          "price",   "total",  "amount",    "bytes",   "commit",        "hash",     "issue",
+             "pr",        "row",       "rows",         "line no", "record", "batch",     "lot",     "part no",       "model",    "msgid",
+             "seq",       "offset",    "size",         "訂單",    "订单",   "編號",      "编号",    "單號",          "单号",     "序號",
+             "序号",      "統編",      "統一編號",     "身分證",  "身份证", "帳號",      "账号",    "卡號",          "卡号",     "發票",
+             "发票",      "金額",      "金额",         "版本",    "學號",   "学号",      "快递",    "運單",          "运单",     "銀行",
+             "注文",      "주문"})) {}
   std::string_view name() const override { return "phone"; }
   bool reads(ViewKind kind) const override { return kind != ViewKind::reversed; }
 
@@ -112,7 +187,9 @@ class PhoneDetector final : public Detector {
     if (letter(before)) {  // "\n0912…" in a string; "TEL0912…" is rare
       return at >= 2 && text[at - 2] == '\\' && (before == 'n' || before == 't');
     }
-    return !(digit(before) || before == '_' || before == '$' || before == '\xa3' || before == '@' || before == '#' || ((before == '.' || before == '-' || before == ',' || before == '/' || before == '%' || before == '&') && at >= 2 && alnum(text[at - 2])));
+    return !(
+        digit(before) || before == '_' || before == '$' || before == '\xa3' || before == '@' || before == '#' ||
+        ((before == '.' || before == '-' || before == ',' || before == '/' || before == '%' || before == '&') && at >= 2 && alnum(text[at - 2])));
   }
   static bool may_end(std::string_view text, size_t end) {
     if (end >= text.size()) return true;
@@ -189,7 +266,9 @@ class PhoneDetector final : public Detector {
     return 0;
   }
 
-  bool introduced(const Page& page, const DigitChain& chain) const { return page.labels.introduces(label_, chain.begin) || page.labels.before(label_, chain.begin, 16); }
+  bool introduced(const Page& page, const DigitChain& chain) const {
+    return page.labels.introduces(label_, chain.begin) || page.labels.before(label_, chain.begin, 16);
+  }
 
   // 3-3-4 with the digits that start an area and an exchange, assigned or not.
   static bool is_north_american(const DigitChain& c) {
@@ -216,7 +295,8 @@ class PhoneDetector final : public Detector {
   static bool extend(std::string_view text, size_t& end) {
     size_t at = end;
     while (at < text.size() && at < end + 2 && (text[at] == ' ' || text[at] == ',')) ++at;
-    for (const std::string_view word : {"ext.", "ext", "Ext.", "Ext", "EXT", "x", "X", "#", "分機", "分机", "轉", "转", "內線", "内线", "Durchwahl", "poste", "内線", "内"}) {
+    for (const std::string_view word :
+         {"ext.", "ext", "Ext.", "Ext", "EXT", "x", "X", "#", "分機", "分机", "轉", "转", "內線", "内线", "Durchwahl", "poste", "内線", "内"}) {
       if (!text.substr(at).starts_with(word)) continue;
       size_t from = at + word.size();
       while (from < text.size() && from < at + word.size() + 2 && (text[from] == ' ' || text[from] == ':' || text[from] == '.')) ++from;

@@ -14,7 +14,9 @@ constexpr std::string_view provinces = "京津沪渝冀豫云辽黑湘皖鲁新�
 
 class PlateDetector final : public Detector {
  public:
-  explicit PlateDetector(LabelBook& book) : label_(book.add({"車牌", "车牌", "車號", "车号", "牌照", "車牌號碼", "车牌号", "plate", "license plate", "licence plate", "number plate", "registration", "plate number", "plate no", "汽車", "汽车", "機車", "轎車", "轿车"})) {}
+  explicit PlateDetector(LabelBook& book)
+      : label_(book.add({"車牌", "车牌", "車號", "车号", "牌照", "車牌號碼", "车牌号", "plate", "license plate", "licence plate", "number plate",
+                         "registration", "plate number", "plate no", "汽車", "汽车", "機車", "轎車", "轿车"})) {}
   std::string_view name() const override { return "plate"; }
   char tier() const override { return 'b'; }
 
@@ -48,13 +50,17 @@ class PlateDetector final : public Detector {
   void find_taiwan(const Page& page, size_t dash, std::vector<Hit>& out) const {
     const std::string_view text = page.text;
     size_t begin = dash, end = dash + 1, letters[2] = {0, 0}, digits[2] = {0, 0};
-    while (begin > 0 && dash - begin < 5 && (digit(text[begin - 1]) || (text[begin - 1] >= 'A' && text[begin - 1] <= 'Z'))) --begin, (digit(text[begin]) ? digits : letters)[0]++;
-    while (end < text.size() && end - dash < 6 && (digit(text[end]) || (text[end] >= 'A' && text[end] <= 'Z'))) (digit(text[end]) ? digits : letters)[1]++, ++end;
+    while (begin > 0 && dash - begin < 5 && (digit(text[begin - 1]) || (text[begin - 1] >= 'A' && text[begin - 1] <= 'Z')))
+      --begin, (digit(text[begin]) ? digits : letters)[0]++;
+    while (end < text.size() && end - dash < 6 && (digit(text[end]) || (text[end] >= 'A' && text[end] <= 'Z')))
+      (digit(text[end]) ? digits : letters)[1]++, ++end;
     const size_t left = dash - begin, right = end - dash - 1;
     if (left < 2 || right < 2 || left + right > 7 || left + right < 5) return;
     const bool left_letters = letters[0] == left && digits[1] == right, right_letters = digits[0] == left && letters[1] == right;
     if (!left_letters && !right_letters && !(letters[0] + letters[1] > 0 && digits[0] + digits[1] >= 4)) return;
-    if ((begin > 0 && (alnum(text[begin - 1]) || text[begin - 1] == '-' || text[begin - 1] == '_')) || (end < text.size() && (alnum(text[end]) || text[end] == '-' || text[end] == '_'))) return;
+    if ((begin > 0 && (alnum(text[begin - 1]) || text[begin - 1] == '-' || text[begin - 1] == '_')) ||
+        (end < text.size() && (alnum(text[end]) || text[end] == '-' || text[end] == '_')))
+      return;
     if (page.labels.near(label_, begin, end)) out.push_back({PrivacyClass::gov_id, "plate", begin, end, 0.8F});
   }
 
@@ -64,7 +70,9 @@ class PlateDetector final : public Detector {
 // "25.033964, 121.564468": two numbers with four decimals or more, within the globe; with letters of direction as well.
 class PositionDetector final : public Detector {
  public:
-  explicit PositionDetector(LabelBook& book) : label_(book.add({"gps", "lat", "latitude", "lng", "lon", "longitude", "coordinates", "coords", "location", "position", "geo", "map", "maps", "座標", "坐标", "經緯度", "经纬度", "緯度", "纬度", "經度", "经度", "定位", "位置"})) {}
+  explicit PositionDetector(LabelBook& book)
+      : label_(book.add({"gps",  "lat",  "latitude", "lng",    "lon",    "longitude", "coordinates", "coords", "location", "position", "geo", "map",
+                         "maps", "座標", "坐标",     "經緯度", "经纬度", "緯度",      "纬度",        "經度",   "经度",     "定位",     "位置"})) {}
   std::string_view name() const override { return "position"; }
   char tier() const override { return 'b'; }
 
@@ -78,7 +86,10 @@ class PositionDetector final : public Detector {
       size_t at = first.end;
       at = skip_direction(text, at, "NSns");
       size_t gap = at;
-      while (gap < text.size() && gap - at < 16 && (text[gap] == ' ' || text[gap] == ',' || text[gap] == ';' || text[gap] == '/' || text[gap] == ':' || text[gap] == '"' || text[gap] == '=' || letter(text[gap]))) ++gap;
+      while (gap < text.size() && gap - at < 16 &&
+             (text[gap] == ' ' || text[gap] == ',' || text[gap] == ';' || text[gap] == '/' || text[gap] == ':' || text[gap] == '"' ||
+              text[gap] == '=' || letter(text[gap])))
+        ++gap;
       size_t second_dot = gap;
       if (second_dot < text.size() && (text[second_dot] == '-' || text[second_dot] == '+')) ++second_dot;
       while (second_dot < text.size() && second_dot - gap < 5 && digit(text[second_dot])) ++second_dot;
@@ -87,10 +98,13 @@ class PositionDetector final : public Detector {
       const bool words = std::any_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(gap), letter);
       const bool labelled = page.labels.near(label_, first.begin, second.end) || at != first.end;
       if (words && !names_longitude(text.substr(at, gap - at))) continue;
-      if (!labelled && first.begin > 0 && (text[first.begin - 1] == '[' || text[first.begin - 1] == '{' || text.substr(second.end).starts_with("]"))) continue;  // an array of a program
+      if (!labelled && first.begin > 0 && (text[first.begin - 1] == '[' || text[first.begin - 1] == '{' || text.substr(second.end).starts_with("]")))
+        continue;  // an array of a program
       // Two numbers of a table are no place: a label, or a comma between and decimals that only instruments give.
       const bool comma = text.substr(at, gap - at).find(',') != std::string_view::npos;
-      if (!labelled && !(comma && first.decimals <= 8 && second.decimals <= 8 && first.decimals + 1 >= second.decimals && second.decimals + 1 >= first.decimals && std::fabs(first.value) >= 1 && std::fabs(second.value) >= 1)) continue;
+      if (!labelled && !(comma && first.decimals <= 8 && second.decimals <= 8 && first.decimals + 1 >= second.decimals &&
+                         second.decimals + 1 >= first.decimals && std::fabs(first.value) >= 1 && std::fabs(second.value) >= 1))
+        continue;
       done = skip_direction(text, second.end, "EWew");
       out.push_back({PrivacyClass::place, "position", first.begin, done, labelled ? 0.85F : 0.6F, true});
     }
@@ -111,7 +125,9 @@ class PositionDetector final : public Detector {
     if (begin > 0 && (text[begin - 1] == '-' || text[begin - 1] == '+')) --begin;
     if (begin > 0 && (alnum(text[begin - 1]) || text[begin - 1] == '.' || text[begin - 1] == '_')) return false;
     while (end < text.size() && end - dot < 20 && digit(text[end])) ++end;
-    if (end < text.size() && (text[end] == '.' || digit(text[end]) || text[end] == '%') && !(text[end] == '.' && end + 1 < text.size() && !digit(text[end + 1]))) return false;
+    if (end < text.size() && (text[end] == '.' || digit(text[end]) || text[end] == '%') &&
+        !(text[end] == '.' && end + 1 < text.size() && !digit(text[end + 1])))
+      return false;
     out = {begin, end, end - dot - 1, std::strtod(std::string(text.substr(begin, end - begin)).c_str(), nullptr)};
     return true;
   }

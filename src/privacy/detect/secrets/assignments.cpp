@@ -84,7 +84,9 @@ class AssignmentDetector final : public Detector {
     if (latin) {
       name = name_around(text, begin, end);
       const std::string_view identifier = text.substr(name.begin, name.end - name.begin);
-      if (word.kind == KeyKind::code || word.kind == KeyKind::login ? name.begin != begin || name.end != end : !names_secret(identifier, begin - name.begin, end - name.begin, word.distinct)) return false;
+      if (word.kind == KeyKind::code || word.kind == KeyKind::login ? name.begin != begin || name.end != end
+                                                                    : !names_secret(identifier, begin - name.begin, end - name.begin, word.distinct))
+        return false;
     } else if (!at_word_start(text, begin) && static_cast<unsigned char>(text[begin]) < 0xE3) {
       return false;
     }
@@ -94,7 +96,8 @@ class AssignmentDetector final : public Detector {
       if (candidate.end - candidate.begin > 64) run_end = std::max(run_end, candidate.end);
       found = judge(text, word, name, candidate, first, out);
     }
-    if (!found && name.begin > 0 && text[name.begin - 1] == ' ' && (word.kind == KeyKind::password || word.kind == KeyKind::phrase) && latin && read_value_before(text, name.begin, candidate)) {
+    if (!found && name.begin > 0 && text[name.begin - 1] == ' ' && (word.kind == KeyKind::password || word.kind == KeyKind::phrase) && latin &&
+        read_value_before(text, name.begin, candidate)) {
       found = judge(text, word, name, candidate, first, out);
     }
     return found;
@@ -181,7 +184,9 @@ class AssignmentDetector final : public Detector {
       while (begin < text.size() && begin < at + 3 && text[begin] == ' ') ++begin;
     }
     size_t end = begin;
-    while (end < text.size() && end - begin < 128 && !is_space(static_cast<unsigned char>(text[end])) && static_cast<unsigned char>(text[end]) < 0x80 && text[end] != '"' && text[end] != '\'' && text[end] != ',') ++end;
+    while (end < text.size() && end - begin < 128 && !is_space(static_cast<unsigned char>(text[end])) &&
+           static_cast<unsigned char>(text[end]) < 0x80 && text[end] != '"' && text[end] != '\'' && text[end] != ',')
+      ++end;
     while (end > begin && (text[end - 1] == '.' || text[end - 1] == ')' || text[end - 1] == ';')) --end;
     const std::string_view password = text.substr(begin, end - begin);
     const Shape shape = shape_of(password);
@@ -201,7 +206,8 @@ class AssignmentDetector final : public Detector {
     };
     if (candidate.quote != 0) return;
     const size_t head = digits(candidate.begin);
-    if (head >= 3 && head <= 4 && candidate.begin + head < text.size() && (text[candidate.begin + head] == ' ' || text[candidate.begin + head] == '-') && digits(candidate.begin + head + 1) == head) {
+    if (head >= 3 && head <= 4 && candidate.begin + head < text.size() &&
+        (text[candidate.begin + head] == ' ' || text[candidate.begin + head] == '-') && digits(candidate.begin + head + 1) == head) {
       candidate.end = candidate.begin + 2 * head + 1;
     } else if (head >= 4 && candidate.begin + head < candidate.end && !is_alnum(static_cast<unsigned char>(text[candidate.begin + head]))) {
       candidate.end = candidate.begin + head;

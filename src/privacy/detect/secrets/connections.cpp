@@ -16,7 +16,8 @@ bool ends_login(char c) { return is_space(static_cast<unsigned char>(c)) || c ==
 bool is_sample_login(std::string_view user, std::string_view password) {
   if (is_stand_in(password)) {
     const bool root = equal_folded(user, "root") || equal_folded(user, "admin");
-    return !root || equal_folded(password, "password") || password.find_first_not_of("*x.") == std::string_view::npos || password[0] == '$' || password[0] == '<' || password[0] == '{';
+    return !root || equal_folded(password, "password") || password.find_first_not_of("*x.") == std::string_view::npos || password[0] == '$' ||
+           password[0] == '<' || password[0] == '{';
   }
   return false;
 }

@@ -29,7 +29,8 @@ class HashFinder {
   }
 
  private:
-  RE2 pattern_{R"(\$(?:[156]\$(?:rounds=\d{1,9}\$)?[\w./-]{1,20}\$[\w./]{20,90}|y\$[\w./]{1,8}\$[\w./]{1,90}\$[\w./]{40,50}|gy\$[\w./$]{40,120}|2[abxy]\$\d\d\$[\w./]{53}|apr1\$[\w./]{1,8}\$[\w./]{22}|argon2(?:id|i|d)\$v=\d+\$[\w=,]{5,40}\$[\w+/]{8,90}\$[\w+/]{16,130}|pbkdf2(?:-\w+)?\$\d+\$[\w+/.]{8,60}\$[\w+/.]{16,90}|scrypt\$[\w=,]{3,40}\$[\w+/]{8,60}\$[\w+/=]{16,130}|7\$[\w./$]{40,120}|P\$[\w./]{31}|H\$[\w./]{31})=?)"};
+  RE2 pattern_{
+      R"(\$(?:[156]\$(?:rounds=\d{1,9}\$)?[\w./-]{1,20}\$[\w./]{20,90}|y\$[\w./]{1,8}\$[\w./]{1,90}\$[\w./]{40,50}|gy\$[\w./$]{40,120}|2[abxy]\$\d\d\$[\w./]{53}|apr1\$[\w./]{1,8}\$[\w./]{22}|argon2(?:id|i|d)\$v=\d+\$[\w=,]{5,40}\$[\w+/]{8,90}\$[\w+/]{16,130}|pbkdf2(?:-\w+)?\$\d+\$[\w+/.]{8,60}\$[\w+/.]{16,90}|scrypt\$[\w=,]{3,40}\$[\w+/]{8,60}\$[\w+/=]{16,130}|7\$[\w./$]{40,120}|P\$[\w./]{31}|H\$[\w./]{31})=?)"};
 };
 
 // host:port:database:user:password, alone on its line.
@@ -42,7 +43,8 @@ void find_pgpass(std::string_view text, size_t begin, size_t end, std::vector<Hi
     if (c == ':' && (at == begin || text[at - 1] != '\\')) colons[n++] = at;
   }
   if (n < 4) return;
-  const std::string_view host = text.substr(begin, colons[0] - begin), port = text.substr(colons[0] + 1, colons[1] - colons[0] - 1), password = text.substr(colons[3] + 1, end - colons[3] - 1);
+  const std::string_view host = text.substr(begin, colons[0] - begin), port = text.substr(colons[0] + 1, colons[1] - colons[0] - 1),
+                         password = text.substr(colons[3] + 1, end - colons[3] - 1);
   const bool star = port == "*";
   const bool number = port.size() >= 4 && port.size() <= 5 && std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!(star || number) || host.empty() || colons[2] == colons[1] + 1 || colons[3] == colons[2] + 1) return;

@@ -13,14 +13,17 @@ namespace {
 
 // What stands behind a literal: the first group is the secret. `literals` in lower case, "~" a space.
 struct Rule { std::string_view kind, literals, pattern; float score; bool whole; };  // whole: the group is secret however it looks
-constexpr std::string_view scheme_value = R"((?:\\?["'])?\s{0,4}(?:[:=]|=>|,)\s{0,4}[bfru]?(?:\\?["'])?\s{0,2}(?:basic|bearer|token|digest|negotiate|ntlm|apikey|api-key|key|oauth|hawk|aws4-hmac-sha256)\s{1,3}([^\s"'\\,;<>`]{6,}))";
+constexpr std::string_view scheme_value =
+    R"((?:\\?["'])?\s{0,4}(?:[:=]|=>|,)\s{0,4}[bfru]?(?:\\?["'])?\s{0,2}(?:basic|bearer|token|digest|negotiate|ntlm|apikey|api-key|key|oauth|hawk|aws4-hmac-sha256)\s{1,3}([^\s"'\\,;<>`]{6,}))";
 constexpr std::string_view plain_value = R"((?:\\?["'])?\s{0,4}(?:[:=]|=>|,)\s{0,4}(?:\\?["'])?([^\s"'\\,;<>`]{8,}))";
 constexpr std::string_view cookie_value = R"((?:\\?["'])?\s{0,2}:\s{0,4}(?:\\?["'])?([^\s=;"'<>]{1,64}=[^\r\n"'<>]{6,}))";
 constexpr Rule rules[] = {
     {"authorization", "authorization", scheme_value, 0.9F, false},
     {"authorization", "authorization", plain_value, 0.75F, false},
     {"bearer", "bearer~", R"(([A-Za-z0-9._~+/-]{20,}=*))", 0.8F, false},
-    {"api_key_header", "x-api-key x-auth-token x-access-token x-vault-token x-amz-security-token private-token x-goog-api-key ocp-apim-subscription-key x-functions-key x-csrf-token x-xsrf-token api-key x-shopify-access-token x-gitlab-token",
+    {"api_key_header",
+     "x-api-key x-auth-token x-access-token x-vault-token x-amz-security-token private-token x-goog-api-key ocp-apim-subscription-key "
+     "x-functions-key x-csrf-token x-xsrf-token api-key x-shopify-access-token x-gitlab-token",
      plain_value, 0.85F, false},
     {"cookie", "cookie set-cookie", cookie_value, 0.85F, false},
     {"basic_login", "curl~", R"((?:[^\n;|]{0,200}?\s)?(?:-u|--user|--proxy-user|-U)[\s=]{0,2}["']?([^\s"':]{1,64}:[^\s"']{3,128}))", 0.9F, false},

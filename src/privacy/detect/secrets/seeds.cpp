@@ -55,7 +55,8 @@ class SeedDetector final : public Detector {
  public:
   explicit SeedDetector(LabelBook& book)
       : lists_{WordIndex(seed_words[0]), WordIndex(seed_words[1]), WordIndex(seed_words[2])},
-        label_(book.add({"seed", "seed phrase", "seed words", "mnemonic", "recovery phrase", "backup phrase", "wallet", "bip39", "bip-39", "secret phrase", "助記詞", "助记词", "註記詞", "种子", "種子", "錢包", "钱包"})) {}
+        label_(book.add({"seed", "seed phrase", "seed words", "mnemonic", "recovery phrase", "backup phrase", "wallet", "bip39", "bip-39",
+                         "secret phrase", "助記詞", "助记词", "註記詞", "种子", "種子", "錢包", "钱包"})) {}
   std::string_view name() const override { return "seed_phrase"; }
 
   void find(const Page& page, std::vector<Hit>& out) const override {
@@ -66,7 +67,10 @@ class SeedDetector final : public Detector {
     const size_t second = out.size();
     find_han(page, lists_[2], out);
     // Most words are in both lists.
-    const auto known = [&](const Hit& hit) { return std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.begin() + static_cast<std::ptrdiff_t>(second), [&](const Hit& h) { return h.begin == hit.begin && h.end == hit.end; }); };
+    const auto known = [&](const Hit& hit) {
+      return std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.begin() + static_cast<std::ptrdiff_t>(second),
+                         [&](const Hit& h) { return h.begin == hit.begin && h.end == hit.end; });
+    };
     out.erase(std::remove_if(out.begin() + static_cast<std::ptrdiff_t>(second), out.end(), known), out.end());
   }
 
@@ -80,7 +84,9 @@ class SeedDetector final : public Detector {
       if (at == begin) {
         // Numbers, commas, line ends, bullets and quotes may stand between words; signs of programs do not.
         const char c = text[at++];
-        const bool between = is_space(static_cast<unsigned char>(c)) || (c >= '0' && c <= '9') || std::string_view(",.)-\"'|*#[]").find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0xE2 || continues(c);
+        const bool between = is_space(static_cast<unsigned char>(c)) || (c >= '0' && c <= '9') ||
+                             std::string_view(",.)-\"'|*#[]").find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0xE2 ||
+                             continues(c);
         if (!between && !run.indexes.empty()) flush(page, run, out);
         continue;
       }

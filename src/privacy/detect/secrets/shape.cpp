@@ -93,7 +93,8 @@ bool equal_folded(std::string_view a, std::string_view b) {
 bool starts_folded(std::string_view text, std::string_view start) { return text.size() >= start.size() && equal_folded(text.substr(0, start.size()), start); }
 
 bool is_hex(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return is_digit(static_cast<unsigned char>(c)) || ((c | 32) >= 'a' && (c | 32) <= 'f'); });
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](char c) { return is_digit(static_cast<unsigned char>(c)) || ((c | 32) >= 'a' && (c | 32) <= 'f'); });
 }
 
 Shape shape_of(std::string_view text) {
@@ -169,7 +170,8 @@ bool is_stand_in(std::string_view value) {
   // Starts and ends in the clear, masked between: "sk-****abcd", "p****".
   if (value.find("***") != std::string_view::npos || value.find("\u2022\u2022\u2022") != std::string_view::npos) return true;
   if (value.find("xxxxx") != std::string_view::npos || value.find("XXXXX") != std::string_view::npos) return true;
-  for (const std::string_view reference : {"ENC[", "vault:", "op://", "secret://", "secretsmanager:", "ssm:", "keyring:", "env:", "env.", "file:", "arn:", "!vault", "AQICAH"}) {
+  for (const std::string_view reference :
+       {"ENC[", "vault:", "op://", "secret://", "secretsmanager:", "ssm:", "keyring:", "env:", "env.", "file:", "arn:", "!vault", "AQICAH"}) {
     if (starts_folded(value, reference)) return true;
   }
   return made_of_stand_in_words(value);
@@ -215,7 +217,8 @@ bool is_expression(std::string_view value) {
   // f(…), a[…], a.b.c: an identifier in front. "Pa(ss1" has no such.
   size_t end = 0;
   size_t dots = 0;
-  while (end < value.size() && (is_alnum(static_cast<unsigned char>(value[end])) || value[end] == '_' || value[end] == '.' || value[end] == '$' || value[end] == '?')) {
+  while (end < value.size() &&
+         (is_alnum(static_cast<unsigned char>(value[end])) || value[end] == '_' || value[end] == '.' || value[end] == '$' || value[end] == '?')) {
     dots += value[end] == '.' && end > 0 && end + 1 < value.size() && (is_letter(static_cast<unsigned char>(value[end + 1])) || value[end + 1] == '_');
     ++end;
   }
@@ -234,13 +237,18 @@ bool is_plain_word(std::string_view word) {
 
 bool is_algorithm(std::string_view word) {
   const std::string folded = folded_ascii(word);
-  for (const std::string_view name : {"base64", "base32", "sha1", "sha-1", "sha2", "sha256", "sha-256", "sha512", "sha-512", "md5", "utf8", "utf-8", "utf16", "aes128", "aes-128",
-                                      "aes256", "aes-256", "pbkdf2", "argon2", "argon2id", "argon2i", "bcrypt2", "rc4", "des3", "3des", "2fa", "oauth", "oauth2", "mfa", "ascii", "rsa2048",
-                                      "ed25519", "hs256", "rs256", "es256", "x509", "hmac-sha256", "hmac-sha1", "rfc2898", "ntlmv2", "sasl2", "sha3", "blake2b", "blake3", "crc32", "pkcs1", "pkcs8",
-                                      "pkcs12", "pkcs5", "int32", "int64", "uint8", "uint32", "uint64", "str2", "8-bit", "7-bit", "256-bit", "128-bit", "latin1", "wpa2", "wpa3", "scram-sha-256", "uuid4"}) {
+  for (const std::string_view name :
+       {"base64", "base32", "sha1",    "sha-1",       "sha2",      "sha256",  "sha-256", "sha512",        "sha-512",  "md5",     "utf8",
+        "utf-8",  "utf16",  "aes128",  "aes-128",     "aes256",    "aes-256", "pbkdf2",  "argon2",        "argon2id", "argon2i", "bcrypt2",
+        "rc4",    "des3",   "3des",    "2fa",         "oauth",     "oauth2",  "mfa",     "ascii",         "rsa2048",  "ed25519", "hs256",
+        "rs256",  "es256",  "x509",    "hmac-sha256", "hmac-sha1", "rfc2898", "ntlmv2",  "sasl2",         "sha3",     "blake2b", "blake3",
+        "crc32",  "pkcs1",  "pkcs8",   "pkcs12",      "pkcs5",     "int32",   "int64",   "uint8",         "uint32",   "uint64",  "str2",
+        "8-bit",  "7-bit",  "256-bit", "128-bit",     "latin1",    "wpa2",    "wpa3",    "scram-sha-256", "uuid4"}) {
     if (folded == name) return true;
     if (folded.size() > name.size() && folded.starts_with(name) && (folded[name.size()] == '-' || folded[name.size()] == '_') &&
-        std::none_of(folded.begin() + static_cast<std::ptrdiff_t>(name.size()), folded.end(), [](char c) { return is_digit(static_cast<unsigned char>(c)); })) return true;
+        std::none_of(folded.begin() + static_cast<std::ptrdiff_t>(name.size()), folded.end(),
+                     [](char c) { return is_digit(static_cast<unsigned char>(c)); }))
+      return true;
   }
   return false;
 }

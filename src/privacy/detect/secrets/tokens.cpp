@@ -85,13 +85,18 @@ class TokenDetector final : public Detector {
 
   size_t match(std::string_view text, size_t index, size_t begin) const {
     constexpr size_t shortest = 14;  // most words that begin like a token are shorter than any
-    if (text.size() - begin < shortest || std::any_of(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(begin + shortest), [](char c) { return is_space(static_cast<unsigned char>(c)); })) return 0;
+    if (text.size() - begin < shortest ||
+        std::any_of(
+            text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(begin + shortest),
+            [](char c) { return is_space(static_cast<unsigned char>(c)); }))
+      return 0;
     const std::string_view rest = text.substr(begin, window);
     re2::StringPiece got, input(rest.data(), rest.size());
     if (!patterns_[index]->Match(input, 0, input.size(), RE2::ANCHOR_START, &got, 1)) return 0;
     size_t end = begin + got.size();
     if (got.size() == window) while (end < text.size() && (base64_value(text[end]) >= 0 || text[end] == '.' || text[end] == '=')) ++end;
-    const bool longer = end < text.size() && text[end] != '\x1b' && (is_alnum(static_cast<unsigned char>(text[end])) || (text[end] == '_' && text[end - 1] != '='));
+    const bool longer =
+        end < text.size() && text[end] != '\x1b' && (is_alnum(static_cast<unsigned char>(text[end])) || (text[end] == '_' && text[end - 1] != '='));
     return longer ? 0 : end;
   }
 

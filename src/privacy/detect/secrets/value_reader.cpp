@@ -12,7 +12,9 @@ namespace {
 constexpr size_t window = 200;          // bytes behind a name that are read for a cue
 constexpr size_t longest_value = 4096;
 struct Quote { std::string_view open, close; };
-constexpr Quote quotes[] = {{"\"", "\""}, {"'", "'"}, {"`", "`"}, {"\\\"", "\\\""}, {"\\'", "\\'"}, {"\u201c", "\u201d"}, {"\u2018", "\u2019"}, {"\u300c", "\u300d"}, {"\u300e", "\u300f"}, {"\u00ab", "\u00bb"}, {"\u201e", "\u201c"}};
+constexpr Quote quotes[] = {{"\"", "\""},         {"'", "'"},           {"`", "`"},           {"\\\"", "\\\""},
+                            {"\\'", "\\'"},       {"\u201c", "\u201d"}, {"\u2018", "\u2019"}, {"\u300c", "\u300d"},
+                            {"\u300e", "\u300f"}, {"\u00ab", "\u00bb"}, {"\u201e", "\u201c"}};
 
 bool is_cjk_byte(unsigned char c) { return (c >= 0xE3 && c <= 0xED) || c == 0xEF; }
 bool letter(char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
@@ -34,7 +36,8 @@ const RE2& sentence_cue() {
 
 // In front of "password": "… is the", "use … as my".
 const RE2& reverse_cue() {
-  static const RE2 pattern(R"((?i)(?:^|[\s"'(:,])([^\s"']{6,64})["']?\s{1,3}(?:is|was|as|will be|=)\s{1,3}(?:(?:the|my|your|our|his|her|their|a|its|this|new|old|current|default|admin|root|temporary|temp|initial|wifi|wi-fi|login|master|user|account|server|db|database)\s{1,3}){0,4}$)");
+  static const RE2 pattern(
+      R"((?i)(?:^|[\s"'(:,])([^\s"']{6,64})["']?\s{1,3}(?:is|was|as|will be|=)\s{1,3}(?:(?:the|my|your|our|his|her|their|a|its|this|new|old|current|default|admin|root|temporary|temp|initial|wifi|wi-fi|login|master|user|account|server|db|database)\s{1,3}){0,4}$)");
   return pattern;
 }
 
@@ -58,7 +61,9 @@ size_t unquoted_end(std::string_view text, size_t begin, bool bracketed) {
     if ((c == ';' || c == ',') && end > begin) {
       // The separator of a list or a connection string, rather than a character of the secret.
       const size_t next = end + 1;
-      if (next >= limit || is_space(static_cast<unsigned char>(text[next])) || text[next] == '"' || text[next] == '\'' || static_cast<unsigned char>(text[next]) >= 0x80) break;
+      if (next >= limit || is_space(static_cast<unsigned char>(text[next])) || text[next] == '"' || text[next] == '\'' ||
+          static_cast<unsigned char>(text[next]) >= 0x80)
+        break;
       size_t name = next;
       while (name < limit && (is_alnum(static_cast<unsigned char>(text[name])) || text[name] == '_' || text[name] == ' ' || text[name] == '-')) ++name;
       if (name > next + 1 && name < limit && (text[name] == '=' || text[name] == ':')) break;
@@ -68,7 +73,9 @@ size_t unquoted_end(std::string_view text, size_t begin, bool bracketed) {
   const auto count = [&](char c) { return std::count(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end), c); };
   while (end > begin + 1) {
     const char last = text[end - 1];
-    if (last == '.' || last == ',' || last == ';' || last == ':' || (last == ')' && count('(') == 0) || (last == ']' && count('[') == 0) || (last == '}' && count('{') == 0)) --end;
+    if (last == '.' || last == ',' || last == ';' || last == ':' || (last == ')' && count('(') == 0) || (last == ']' && count('[') == 0) ||
+        (last == '}' && count('{') == 0))
+      --end;
     else break;
   }
   return end;
@@ -77,7 +84,8 @@ size_t unquoted_end(std::string_view text, size_t begin, bool bracketed) {
 // The value that begins at `at`, quoted or not.
 bool take_value(std::string_view text, size_t at, bool bracketed, Candidate& out) {
   if (at >= text.size()) return false;
-  const bool prefixed = at + 1 < text.size() && std::string_view("bBrRuUfFL@").find(text[at]) != std::string_view::npos && (text[at + 1] == '"' || text[at + 1] == '\'');
+  const bool prefixed = at + 1 < text.size() && std::string_view("bBrRuUfFL@").find(text[at]) != std::string_view::npos &&
+                        (text[at + 1] == '"' || text[at + 1] == '\'');
   if (prefixed) ++at;
   for (const Quote& quote : quotes) {
     if (!text.substr(at).starts_with(quote.open)) continue;
@@ -88,7 +96,9 @@ bool take_value(std::string_view text, size_t at, bool bracketed, Candidate& out
     line = line.substr(0, line.find('\n'));
     size_t close = line.find(quote.close);
     // A backslash hides a quote.
-    while (close != std::string_view::npos && quote.close.size() == 1 && close > 0 && line[close - 1] == '\\' && !(close > 1 && line[close - 2] == '\\')) close = line.find(quote.close, close + 1);
+    while (close != std::string_view::npos && quote.close.size() == 1 && close > 0 && line[close - 1] == '\\' &&
+           !(close > 1 && line[close - 2] == '\\'))
+      close = line.find(quote.close, close + 1);
     if (close == std::string_view::npos) { at = begin; break; }
     if (close == 0) return false;
     out.begin = begin;
@@ -142,7 +152,8 @@ bool read_value(std::string_view text, size_t name_begin, size_t name_end, Candi
   const size_t spaced = skip_spaces(text, at);
   const std::string_view rest = text.substr(spaced, 8);
   out.spaced = spaced > at;
-  if (re2::StringPiece input(text.data() + spaced, std::min<size_t>(window, text.size() - spaced)), got; rest.starts_with(':') && type_annotation().Match(input, 0, input.size(), RE2::ANCHOR_START, &got, 1)) {
+  if (re2::StringPiece input(text.data() + spaced, std::min<size_t>(window, text.size() - spaced)), got;
+      rest.starts_with(':') && type_annotation().Match(input, 0, input.size(), RE2::ANCHOR_START, &got, 1)) {
     out.cue = Cue::assigned;
     if (after_operator(text, spaced + got.size(), out) && out.quote != 0) return true;
   }

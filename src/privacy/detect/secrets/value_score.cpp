@@ -21,13 +21,17 @@ bool is_variable_name(std::string_view value, const Shape& shape, const Candidat
   while (head > 0 && digit(value[head - 1])) --head;
   const size_t trailing = value.size() - head;
   if (shape.digits != trailing || trailing >= 3) return false;
-  const bool code = candidate.next != 0 || (candidate.spaced && candidate.cue == Cue::assigned) || head < 5 || value.find_first_of("_.") != std::string_view::npos;
+  const bool code =
+      candidate.next != 0 || (candidate.spaced && candidate.cue == Cue::assigned) || head < 5 || value.find_first_of("_.") != std::string_view::npos;
   return is_plain_word(value.substr(0, head)) || (trailing < 2 && code);
 }
 
 // Letters, hyphens and apostrophes: "case-sensitive".
 bool is_words(std::string_view value, const Shape& shape) {
-  const bool plain = std::all_of(value.begin(), value.end(), [](char c) { return is_alnum(static_cast<unsigned char>(c)) || c == '-' || c == '\'' || c == '_' || c == '/' || c == '.' || c == ',' || c == '!' || c == '?' || c == ':'; });
+  const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
+    return is_alnum(static_cast<unsigned char>(c)) || c == '-' || c == '\'' || c == '_' || c == '/' || c == '.' || c == ',' || c == '!' || c == '?' ||
+           c == ':';
+  });
   return plain && shape.digits == 0 && !looks_random(value);
 }
 
@@ -37,7 +41,10 @@ bool name_is_bare_key(std::string_view name) {
   if (name.size() < 3 || !equal_folded(name.substr(name.size() - 3), "key")) return false;
   name.remove_suffix(3);
   while (!name.empty() && (name.back() == '_' || name.back() == '-' || name.back() == '.' || name.back() == ' ')) name.remove_suffix(1);
-  for (const std::string_view secret : {"api", "access", "secret", "private", "auth", "encryption", "signing", "authentication", "master", "account", "shared", "license", "licence", "activation", "session", "service", "deploy", "hmac", "app", "aes", "storage", "subscription", "consumer", "instrumentation", "db", "ssh", "recovery", "product"}) {
+  for (const std::string_view secret :
+       {"api",     "access",       "secret",   "private",         "auth",    "encryption", "signing",  "authentication", "master", "account",
+        "shared",  "license",      "licence",  "activation",      "session", "service",    "deploy",   "hmac",           "app",    "aes",
+        "storage", "subscription", "consumer", "instrumentation", "db",      "ssh",        "recovery", "product"}) {
     if (name.size() >= secret.size() && equal_folded(name.substr(name.size() - secret.size()), secret)) return false;
   }
   return true;
@@ -61,7 +68,8 @@ bool is_wordy(std::string_view value, const Shape& shape) { return shape.digits 
 bool is_no_secret(std::string_view value, const Candidate& candidate) {
   if (value.empty() || value.size() > 4096 || is_stand_in(value) || is_path_or_url(value) || is_uuid(value) || is_algorithm(value)) return true;
   // "hello.kitty88" is a member of an object in code and a password in a sentence.
-  const bool sentence = (candidate.cue == Cue::said || candidate.cue == Cue::adjacent) && value.find_first_of("([-:&|=") == std::string_view::npos && value.find_first_of("0123456789") != std::string_view::npos;
+  const bool sentence = (candidate.cue == Cue::said || candidate.cue == Cue::adjacent) && value.find_first_of("([-:&|=") == std::string_view::npos &&
+                        value.find_first_of("0123456789") != std::string_view::npos;
   if (candidate.quote == 0 && is_expression(value) && !sentence) return true;
   if (candidate.quote == '`' && value.find_first_of("(){};") != std::string_view::npos) return true;
   for (const std::string_view pattern : {"(?:", "[0-9", "[a-z", "[A-Z", "[^", "[:"}) {
@@ -86,7 +94,9 @@ float password_score(std::string_view value, const Candidate& candidate, std::st
   if (quoted && candidate.cue == Cue::assigned && value.back() == '!' && shape.lower + 1 == shape.size && shape.size >= 6) return 0.6F;
   if (is_words(value, shape)) return adjacent && !candidate.flag && !looks_random(value) ? 0 : letters_only_score(value, candidate, shape);
   if (adjacent) {
-    const bool strong = (shape.digits > 0 && shape.lower > 0 && (shape.upper > 0 || shape.inner_symbols > 0)) || (shape.digits >= 2 && shape.lower >= 4 && shape.symbols <= 1 && shape.size >= 7) || (quoted && shape.digits > 0 && shape.lower >= 3 && shape.spaces == 0) || (candidate.flag && shape.mixed());
+    const bool strong = (shape.digits > 0 && shape.lower > 0 && (shape.upper > 0 || shape.inner_symbols > 0)) ||
+                        (shape.digits >= 2 && shape.lower >= 4 && shape.symbols <= 1 && shape.size >= 7) ||
+                        (quoted && shape.digits > 0 && shape.lower >= 3 && shape.spaces == 0) || (candidate.flag && shape.mixed());
     return strong && shape.size >= 6 && !is_variable_name(value, shape, candidate) ? 0.65F : 0;
   }
   if (shape.other > 0 && shape.digits == 0 && shape.inner_symbols == 0) return quoted && said ? 0.5F : 0;
@@ -104,17 +114,23 @@ float password_score(std::string_view value, const Candidate& candidate, std::st
 float token_score(std::string_view value, const Candidate& candidate, std::string_view name) {
   const Shape shape = shape_of(value);
   // Salts of 64 characters of the whole keyboard, spaces among them.
-  if (candidate.quote != 0 && shape.size >= 32 && shape.size <= 256 && shape.inner_symbols >= 6 && shape.digits >= 2 && shape.spaces <= 4 && shape.entropy >= 4.6F) return 0.85F;
+  if (candidate.quote != 0 && shape.size >= 32 && shape.size <= 256 && shape.inner_symbols >= 6 && shape.digits >= 2 && shape.spaces <= 4 &&
+      shape.entropy >= 4.6F)
+    return 0.85F;
   if (is_no_secret(value, candidate) || is_plain_word(value)) return 0;
   const bool adjacent = candidate.cue == Cue::adjacent, said = candidate.cue == Cue::said;
   if (shape.size < (said ? 6u : 8u) || shape.spaces > 0 || shape.other > 0) return 0;
   if (shape.digits == shape.size || is_words(value, shape)) return looks_random(value) && shape.size >= 12 && !adjacent ? 0.6F : 0;
-  if (shape.digits == 0 && !(looks_random(value) && shape.size >= 12)) return said && shape.inner_symbols > 0 && value.find_first_of("(){}[];:<>") == std::string_view::npos ? 0.6F : 0;
+  if (shape.digits == 0 && !(looks_random(value) && shape.size >= 12))
+    return said && shape.inner_symbols > 0 && value.find_first_of("(){}[];:<>") == std::string_view::npos ? 0.6F : 0;
   if (said && shape.size < 10 && shape.digits < 2 && shape.inner_symbols == 0) return 0;
   if (is_wordy(value, shape) && !(said && shape.mixed() && !identifier_like(value))) return 0;
-  const bool weak_name = equal_folded(name, "auth") || equal_folded(name, "salt") || equal_folded(name, "nonce") || equal_folded(name, "credential") || equal_folded(name, "jwt") || equal_folded(name, "pat") || equal_folded(name, "oauth") ||
+  const bool weak_name = equal_folded(name, "auth") || equal_folded(name, "salt") || equal_folded(name, "nonce") ||
+                         equal_folded(name, "credential") || equal_folded(name, "jwt") || equal_folded(name, "pat") || equal_folded(name, "oauth") ||
                          equal_folded(name, "bearer") || equal_folded(name, "secrets") || equal_folded(name, "authorization");
-  if (name_is_bare_key(name) && (shape.size < 16 || shape.entropy < 3.4F || shape.digits == 0 || shape.upper == 0 || shape.lower == 0 || !looks_random(value) || adjacent)) return 0;
+  if (name_is_bare_key(name) &&
+      (shape.size < 16 || shape.entropy < 3.4F || shape.digits == 0 || shape.upper == 0 || shape.lower == 0 || !looks_random(value) || adjacent))
+    return 0;
   if ((weak_name || adjacent) && (shape.size < 14 || shape.entropy < 3.0F || !looks_random(value))) return 0;
   if (!candidate.quote && is_variable_name(value, shape, candidate)) return 0;
   if (shape.size < 10 && !(said || (shape.digits > 0 && shape.lower + shape.upper > 0 && looks_random(value)) || shape.inner_symbols > 0)) return 0;
@@ -131,7 +147,10 @@ float code_score(std::string_view value, const Candidate& candidate) {
   }
   if (others == 0 && digits >= 4 && digits <= 8 && value.size() <= digits + 1) return candidate.cue == Cue::adjacent ? 0.6F : 0.75F;
   const Shape shape = shape_of(value);
-  return candidate.cue != Cue::adjacent && shape.size >= 5 && shape.size <= 12 && shape.digits >= 2 && shape.upper >= 1 && shape.lower == 0 && shape.inner_symbols == 0 && !is_stand_in(value) && !is_algorithm(value) ? 0.6F : 0;
+  return candidate.cue != Cue::adjacent && shape.size >= 5 && shape.size <= 12 && shape.digits >= 2 && shape.upper >= 1 && shape.lower == 0 &&
+                 shape.inner_symbols == 0 && !is_stand_in(value) && !is_algorithm(value)
+             ? 0.6F
+             : 0;
 }
 
 }  // namespace credential
