@@ -27,10 +27,12 @@ bool AnswerBuilder::give(size_t choice, const Delta& delta) {
 
 bool AnswerBuilder::text(size_t choice, Delta::Kind kind, std::string_view text, std::vector<TokenLogprob> logprobs) {
   if (!known(choice)) return false;
-  if (choices_[choice].ended || (text.empty() && logprobs.empty())) return true;
+  Choice& state = choices_[choice];
+  if (state.ended || (text.empty() && logprobs.empty())) return true;
   Delta delta;
   delta.kind = kind;
-  delta.text = text;
+  delta.text = (kind == Delta::Kind::reasoning ? state.reasoning : state.text).add(text);
+  if (delta.text.empty() && logprobs.empty()) return true;
   delta.logprobs = std::move(logprobs);
   return give(choice, delta);
 }
@@ -45,10 +47,10 @@ bool AnswerBuilder::tool_call(size_t choice, size_t index, std::string_view id, 
   if (is_new && name.empty()) return fault("a tool call has no name");
   call->second.argument_bytes += arguments.size();
   if (call->second.argument_bytes > most_argument_bytes) return fault("the arguments of a tool call are too long");
-  if (!is_new && arguments.empty()) return true;
   Delta delta;
   delta.kind = Delta::Kind::tool_call;
-  delta.text = arguments;
+  delta.text = call->second.halves.add(arguments);
+  if (!is_new && delta.text.empty()) return true;
   delta.tool_index = static_cast<int>(index);
   if (is_new) delta.tool_id = id.empty() ? "call_" + random_hex(12) : std::string(id), delta.tool_name = name;
   return give(choice, delta);
@@ -61,9 +63,20 @@ bool AnswerBuilder::end(size_t choice, Finish::Reason reason) {
   for (const auto& [index, call] : state.calls) {
     if (call.argument_bytes == 0 && !tool_call(choice, index, "", "", "{}")) return false;  // no arguments are an empty object
   }
+  if (!give_rest(choice)) return false;
   state.ended = began_ = true;
   const bool calls = reason == Finish::Reason::stop && !state.calls.empty();  // some servers say "stop" after a call
   state.finish.reason = calls ? Finish::Reason::tool_call : reason;
+  return true;
+}
+
+bool AnswerBuilder::give_rest(size_t choice) {
+  for (const auto& [kind, joiner] : {std::pair(Delta::Kind::reasoning, &choices_[choice].reasoning), std::pair(Delta::Kind::text, &choices_[choice].text)}) {
+    Delta delta;
+    delta.kind = kind;
+    delta.text = joiner->finish();
+    if (!delta.text.empty() && !give(choice, delta)) return false;
+  }
   return true;
 }
 
@@ -113,9 +126,15 @@ bool AnswerBytes::add(std::string_view bytes) {
 void AnswerBytes::finish() {
   if (form_ == Form::events && !out_.left() && !out_.fault_text()) events_.add("\n\n", [&](const SseParser::Event& event) { return reader_.event(event); });
   if (form_ != Form::document || out_.left() || out_.fault_text()) return;
-  const auto answer = JsonDocument::parse("an upstream's answer", document_, most_whole_bytes);
+  const auto answer = JsonDocument::parse("an upstream's answer", with_marked_halves(document_), 2 * most_whole_bytes);
   if (!answer || !answer->root().is_object()) return void(out_.fault("its answer is no JSON object"));
   reader_.whole(answer->root());
+}
+
+Result<JsonDocument> event_json(const std::string& data) {
+  TRY(JsonDocument json, JsonDocument::parse("an event", with_marked_halves(data)));
+  if (!json.root().is_object()) return Error{Code::invalid_request, "cannot read an event: it is no object"};
+  return json;
 }
 
 int count_in(JsonView object, std::string_view key) {

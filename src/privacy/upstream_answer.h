@@ -7,6 +7,7 @@
 #include <vector>
 #include "core/json.h"
 #include "privacy/upstream.h"
+#include "privacy/upstream_halves.h"
 
 // Where readers of answers put what they understood. Checks what an upstream could lie about: numbers of choices and calls, names, lengths.
 class AnswerBuilder {
@@ -31,14 +32,16 @@ class AnswerBuilder {
   size_t size() const { return choices_.size(); }
 
  private:
-  struct Call { size_t argument_bytes = 0; };
+  struct Call { size_t argument_bytes = 0; HalfJoiner halves; };
   struct Choice {
+    HalfJoiner text, reasoning;
     std::map<size_t, Call> calls;
     bool ended = false;
     Finish finish;
   };
   bool known(size_t choice);
   bool give(size_t choice, const Delta& delta);
+  bool give_rest(size_t choice);       // halves that never found their other one
 
   const ChoiceSink& sink_;
   std::vector<Choice> choices_;
@@ -73,5 +76,7 @@ class AnswerBytes {
   std::string document_;
 };
 
+// One event's data as JSON; an Error when it is no object.
+Result<JsonDocument> event_json(const std::string& data);
 // Figures of an answer: absent, negative or absurd ones count as 0.
 int count_in(JsonView object, std::string_view key);

@@ -12,8 +12,8 @@ class AnthropicReader : public AnswerReader {
 
   bool event(const SseParser::Event& event) override {
     if (out_.said_done()) return true;
-    const auto json = JsonDocument::parse("an event", event.data);
-    if (!json || !json->root().is_object()) return out_.fault("an event of its stream is no JSON object");
+    const auto json = event_json(event.data);
+    if (!json) return out_.fault("an event of its stream is no JSON object");
     return event_of(string_in(json->root(), "type"), json->root());
   }
 

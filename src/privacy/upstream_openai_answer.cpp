@@ -56,8 +56,8 @@ class OpenAiReader : public AnswerReader {
   bool event(const SseParser::Event& event) override {
     if (out_.said_done()) return true;  // what follows the end means nothing
     if (event.data == "[DONE]") return out_.done(), true;
-    const auto chunk = JsonDocument::parse("an event", event.data);
-    if (!chunk || !chunk->root().is_object()) return out_.fault("an event of its stream is no JSON object");
+    const auto chunk = event_json(event.data);
+    if (!chunk) return out_.fault("an event of its stream is no JSON object");
     return answer(chunk->root());
   }
 
@@ -123,6 +123,7 @@ class OpenAiReader : public AnswerReader {
 
   bool end(size_t index, std::string_view reason) {
     if (reason.empty()) return true;
+    if (reason == "error") return out_.fault("it reports an error of its own");
     if (reason == "content_filter") out_.warn(index, "the upstream's filter ended the answer");
     const bool calls = reason == "tool_calls" || reason == "function_call";
     return out_.end(index, reason == "length" ? Finish::Reason::length : calls ? Finish::Reason::tool_call : Finish::Reason::stop);

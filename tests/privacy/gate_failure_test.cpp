@@ -152,6 +152,34 @@ TEST_F(GateTest, ValuesKnownFromBeforeStayMasked) {  // F8, F14
   EXPECT_THAT(text_of(sent(1)), Not(HasSubstr("jane roe")));
 }
 
+TEST_F(GateTest, ManyAtOnceDoNotMeet) {  // F15
+  script = [](Peer& peer) {
+    const std::string content = Json::parse(peer.body())["messages"].back()["content"];
+    peer.events(said(content.substr(0, 7)) + said(content.substr(7)) + ended() + done);
+  };
+  constexpr int n_threads = 8, n_each = 10;
+  for (int t = 0; t < n_threads; ++t) scanner->words.push_back({"Person Number " + std::to_string(t), PrivacyClass::person});
+  gate();
+  std::atomic<int> wrong{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < n_threads; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < n_each; ++i) {
+          ChatRequest request = asking("say Person Number " + std::to_string(t) + " " + std::to_string(i));
+          request.model = "auto";
+          Heard mine;
+          const ChoiceSink& sink = mine.sink;
+          if (!gate_->complete_all({&request, 1}, sink, {}) || mine.choices[0].text != "say Person Number " + std::to_string(t) + " " + std::to_string(i)) ++wrong;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_THAT(cloud.all(), Not(HasSubstr("Person Number")));
+  asked = n_threads * n_each;
+}
+
 // ---- restoring while it streams ----
 
 TEST_F(GateTest, PlaceholdersCutAtEveryByteComeBackWhole) {  // example 32

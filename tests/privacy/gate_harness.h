@@ -59,6 +59,7 @@ class MemoryLog : public AuditLog {
   std::vector<std::pair<std::string, Json>> lines;
   bool broken = false;
   Status append(std::string_view kind, Json line) override {
+    const std::lock_guard lock(mutex_);
     if (broken) return Error{Code::io, "cannot write the audit log: the disk is full"};
     lines.emplace_back(kind, std::move(line));
     return ok_status();
@@ -70,6 +71,9 @@ class MemoryLog : public AuditLog {
     }
     return out;
   }
+
+ private:
+  std::mutex mutex_;
 };
 
 // The cloud: says what it is told to, by default that all is well.

@@ -367,6 +367,15 @@ TEST(UpstreamAnswers, ToolCallsByIndex) {
   EXPECT_EQ(answer.finishes[0].reason, Finish::Reason::tool_call);
 }
 
+TEST(UpstreamAnswers, CharactersCutInHalvesAreJoined) {
+  const auto raw = [](const std::string& text, size_t index = 0) { return "data: {\"choices\":[{\"index\":" + std::to_string(index) + ",\"delta\":{\"content\":\"" + text + "\"}}]}\n\n"; };
+  Heard heard;
+  const UpstreamAnswer answer = answered(raw("a \\ud83d") + raw("b \\uD83D", 1) + raw("\\ude00 c") + raw("\\uDE01\\ud83d\\ude02", 1) + raw("\\\\ud83d \\u00e9 \\ude00") + raw("\\ud83d") + ended(0) + ended(1) + done, heard, 2);
+  ASSERT_EQ(answer.failure.kind, Kind::none) << answer.failure.message;
+  EXPECT_EQ(heard.choices[0].text, "a \xf0\x9f\x98\x80 c\\ud83d \xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(heard.choices[1].text, "b \xf0\x9f\x98\x81\xf0\x9f\x98\x82");
+}
+
 TEST(UpstreamAnswers, Logprobs) {
   std::vector<TokenLogprob> seen;
   Loopback server([](Peer& peer) {
