@@ -9,6 +9,8 @@
 #include "app/commands.h"
 #include "app/console.h"
 #include "app/conversation.h"
+#include "app/gate_talk.h"
+#include "app/gated.h"
 #include "app/open.h"
 #include "core/mapped_file.h"
 
@@ -57,11 +59,19 @@ Status write_private(const std::string& path, const std::string& text) {
   return Error{Code::io, "cannot save the conversation: " + path + ": " + strerror(errno)};
 }
 
+// The answer to a question of the gate, typed at the terminal.
+std::optional<std::string> consent_line() {
+  bool cancelled = false;
+  return plain_lines()("", cancelled);
+}
+
 class Chat {
  public:
-  Chat(const Options& options, Completer& completer, StopButton& stop)
+  // `upstreams`: behind a privacy gate; what is typed there is not kept in a file.
+  Chat(const Options& options, Completer& completer, StopButton& stop, const std::vector<UpstreamOptions>* upstreams = nullptr)
       : options_(options), completer_(completer), stop_(stop), conversation_(options.system), interactive_(is_terminal(STDIN_FILENO) && is_terminal(STDOUT_FILENO)) {
-    if (!options.state_dir.empty()) history_path_ = options.state_dir + "/history";
+    if (!options.state_dir.empty() && upstreams == nullptr) history_path_ = options.state_dir + "/history";
+    if (upstreams != nullptr) talk_.emplace("calla chat", hosts_of(*upstreams), interactive_ ? consent_line : GateTalk::Ask());
   }
 
   int loop() {
@@ -152,17 +162,32 @@ class Chat {
     AnswerOutput output{.text = stdout, .text_is_terminal = is_terminal(STDOUT_FILENO)};
     if (output.text_is_terminal) output.thinking = stdout;
     output.color = options_.color && output.text_is_terminal;
-    const auto answer = stream_answer(completer_, make_request(options_, conversation_), output, stop_.arm());
-    stop_.disarm();
+    const auto answer = ask(output);
     if (!answer) {
       conversation_.drop_question();
-      return report(answer.error());
+      return report(talk_ ? with_reasons(answer.error(), talk_->report()) : answer.error());
     }
     conversation_.answered(*answer);
     std::fputs(answer->text.ends_with('\n') ? "" : "\n", stdout);
     if (answer->finish.reason == Finish::Reason::cancelled) std::fputs(interactive_ ? "[stopped]\n" : "", stdout);
     std::fflush(stdout);
+    if (talk_) say_route();
     if (options_.verbose) note(speed_line(answer->finish));
+  }
+
+  Result<WholeAnswer> ask(const AnswerOutput& output) {
+    ChatRequest request = make_request(options_, conversation_);
+    if (talk_) talk_->prepare(request);
+    while (true) {
+      auto answer = stream_answer(completer_, request, output, stop_.arm());
+      stop_.disarm();
+      if (answer || !talk_ || !talk_->ask_again(request)) return answer;
+    }
+  }
+
+  void say_route() {
+    const std::string line = route_line(talk_->report());
+    say(options_.color && interactive_ ? "\033[2m" + line + "\033[0m\n" : line + "\n");
   }
 
   void say(const std::string& text) {  // about the program, so not into a pipe that takes the answers
@@ -181,17 +206,29 @@ class Chat {
   Completer& completer_;
   StopButton& stop_;
   Conversation conversation_;
+  std::optional<GateTalk> talk_;
   History history_;
   std::string history_path_;
   bool interactive_, leaving_ = false, history_warned_ = false;
   int status_ = 0;
 };
 
+int gated_chat(const Options& options, StopButton& stop) {
+  const auto models = open_gated(options);
+  if (!models) return usage_error(models.error());
+  Options asked = options;
+  const auto name = gated_name(*models->gate, options.model);
+  if (!name) return fail(name.error());
+  asked.model = *name;
+  return Chat(asked, *models->gate, stop, &models->upstreams).loop();
+}
+
 }  // namespace
 
 int chat_command(const Options& options) {
   StopButton stop;
   const Interrupts interrupts([&](int signal) { stop.pressed(signal); });
+  if (options.gated) return gated_chat(options, stop);
   OpenTuning tuning{engine_options(options), false};
   tuning.engine.max_sequences = 1;
   const auto model = open_chat_model(options, tuning);

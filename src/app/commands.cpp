@@ -7,14 +7,15 @@
 namespace {
 
 constexpr uint32_t kLoad = kModel | kContext | kDevice | kPacked;
-constexpr uint32_t kTalk = kLoad | kSampling | kConversation;
+constexpr uint32_t kTalk = kLoad | kSampling | kConversation | kConfig;
 
 const std::vector<Command>& list() {
   static const std::vector<Command> all = {
       {"chat", "[MODEL]", "talk to a model",
        "Lines are edited with the usual keys; a backslash at the end, or \"\"\" around it, makes a message of several lines. Ctrl-C stops the answer, Ctrl-D leaves. /help lists what "
-       "can be said to the program itself. Without a model it is starter.",
-       kTalk, 0, 1, {"calla chat starter", "calla chat ./model.gguf --system \"You answer in rhymes.\" --temp 0.7", "printf 'Hello\\n' | calla chat starter"}, chat_command},
+       "can be said to the program itself. Without a model it is starter. With --config, the models of the file are asked through its privacy gate: before anything "
+       "leaves that the policy asks about, the exact text is shown and you are asked.",
+       kTalk, 0, 1, {"calla chat starter", "calla chat ./model.gguf --system \"You answer in rhymes.\" --temp 0.7", "calla chat --config calla.toml --model auto", "printf 'Hello\\n' | calla chat starter"}, chat_command},
       {"run", "MODEL [PROMPT]", "answer one prompt",
        "Text on standard input is the document: it is put in front of the prompt, or is the prompt when there is none. Standard output gets the answer and nothing else.",
        kTalk | kPrompt, 1, 2,
@@ -31,7 +32,7 @@ const std::vector<Command>& list() {
        "Weights in the order in which the processor reads them, in CALLA_CACHE/packed or ~/.cache/calla/packed; about as large as the model. It may be deleted at any time. Without --verify it is "
        "written unless it is there and belongs to the model as it is now.",
        kModel | kDevice | kPack, 1, 1, {"calla pack starter", "calla pack ./model.gguf --verify"}, pack_command},
-      {"list", "", "models on this machine", "", kHub, 0, 0, {"calla list", "calla list --json"}, list_command},
+      {"list", "", "models on this machine", "", kHub | kConfig, 0, 0, {"calla list", "calla list --json", "calla list --config calla.toml"}, list_command},
       {"rm", "NAME...", "remove models", "Files that other models share stay.", kHub, 1, 64, {"calla rm starter", "calla rm owner/repo:Q4_K_M"}, remove_command},
       {"inspect", "MODEL", "what a model is, how it is quantised, whether it fits", "Opens the file; loads no weights.", kModel | kContext | kInspect, 1, 1,
        {"calla inspect starter", "calla inspect ./model.gguf --tensors", "calla inspect starter --json"}, inspect_command},

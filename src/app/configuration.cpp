@@ -1,4 +1,5 @@
-// configuration: a TOML file in the words of the options table: [server] takes every option of serve, each [local] those of one model.
+// configuration: a TOML file in the words of the options table: [server] takes every option of serve, each [local] those of one model;
+// [upstream.*], [privacy] and [audit] are the privacy gate's to read.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 #include <algorithm>
@@ -44,8 +45,11 @@ class Reader {
     }
     for (const Entry& e : entries_of(file)) {
       if (e.key == "server") continue;
-      if (e.key == "upstream" || e.key == "privacy" || e.key == "audit") return error(*e.node, e.key, "not in this build");
-      if (e.key != "local") return unknown(*e.node, "", e.key, {"server", "local"});
+      if (e.key == "upstream" || e.key == "privacy" || e.key == "audit") {
+        options.gated = true;
+        continue;
+      }
+      if (e.key != "local") return unknown(*e.node, "", e.key, {"server", "local", "upstream", "privacy", "audit"});
       TRY_STATUS(locals(e, options));
     }
     return ok_status();
@@ -82,6 +86,7 @@ class Reader {
       one.model.clear(), one.served_name.clear();
       one.fetch = false;
       one.pinned.reset();
+      one.gated = false;
       TRY_STATUS(section({"local", node}, "local", kLocalKeys, one));
       if (one.model.empty()) return error(*node, "local.model", "missing");
       if (!one.served_name.empty() && !names.insert(one.served_name).second) return error(*node, "local.name", "another model has this name");

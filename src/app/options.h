@@ -33,6 +33,7 @@ struct Options {
   std::string api_key_file, config_file, tls_cert_file, tls_key_file, log_file, responses_db;  // "": none; log_file "-": standard output
   std::string reasoning_field = "reasoning_content";
   bool insecure = false, keep_volatile_prefix = false;
+  bool gated = false;                  // config_file sets up a privacy gate
   std::vector<std::pair<std::string, std::string>> aliases;  // asked for -> served
   size_t max_body_bytes = size_t{32} << 20;
   int write_timeout_s = 300, ping_interval_s = 10, drain_timeout_s = 30;
@@ -71,6 +72,7 @@ enum Group : uint32_t {
   kGeneral = 1, kModel = 2, kContext = 4, kDevice = 8, kSampling = 16, kConversation = 32, kServe = 64, kBench = 128, kEval = 256, kTokenize = 512,
   kDetokenize = 1024, kInspect = 2048, kHub = 4096, kPrompt = 8192, kPacked = 16384, kPack = 32768,
   kServed = 1 << 16,    // what one served model may have of its own
+  kConfig = 1 << 18,    // a configuration file for commands that do not serve
   kFamiliar = 1 << 17,  // taken because fingers know it; `help` says why it has no effect
 };
 

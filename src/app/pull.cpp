@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include "app/commands.h"
 #include "app/console.h"
+#include "app/gated.h"
 #include "store/store.h"
 
 namespace {
@@ -48,9 +49,16 @@ int pull_command(const Options& options) {
 int list_command(const Options& options) {
   const auto models = list_models(store_options(options));
   if (!models) return fail(models.error());
+  std::vector<std::string> elsewhere;  // behind a privacy gate
+  if (options.gated) {
+    const auto config = read_gate_config(options.config_file);
+    if (!config) return usage_error(config.error());
+    elsewhere = gated_names(config->upstreams);
+  }
   if (options.json) {
     Json all = Json::array();
     for (const LocalModel& m : *models) all.push_back(entry(m));
+    for (const std::string& name : elsewhere) all.push_back({{"name", name}});
     print_json({{"models", all}});
     return 0;
   }
@@ -59,7 +67,8 @@ int list_command(const Options& options) {
   if (!models->empty()) fmt::print("{:{}}  {:>9}  {:12} {:11} {}\n", "name", width, "size", "quantisation", "container", "modified");
   for (const LocalModel& m : *models)
     fmt::print("{:{}}  {:>9}  {:12} {:11} {:%Y-%m-%d %H:%M}\n", m.name, width, human_bytes(static_cast<double>(m.bytes)), m.quantisation, m.container, fmt::localtime(static_cast<time_t>(m.modified_unix_s)));
-  if (models->empty()) fmt::print(stderr, "no models here yet; 'calla pull starter' fetches a small one\n");
+  for (const std::string& name : elsewhere) fmt::print("{}\n", name);
+  if (models->empty() && elsewhere.empty()) fmt::print(stderr, "no models here yet; 'calla pull starter' fetches a small one\n");
   return 0;
 }
 

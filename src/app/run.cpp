@@ -1,8 +1,12 @@
 // run: one prompt, one answer; standard output gets the answer and nothing else.
+#include <fmt/format.h>
 #include <unistd.h>
 #include "app/commands.h"
 #include "app/console.h"
 #include "app/conversation.h"
+#include "app/chat_input.h"
+#include "app/gate_talk.h"
+#include "app/gated.h"
 #include "app/open.h"
 
 namespace {
@@ -35,6 +39,45 @@ AnswerOutput output_for(const Options& options) {
   return output;
 }
 
+int print_answer(const Options& options, const WholeAnswer& answer) {
+  if (options.json) {
+    print_json(answer_json(answer));
+  } else if (!answer.text.ends_with('\n')) {
+    std::fputc('\n', stdout);
+  }
+  if (options.verbose) note(speed_line(answer.finish));
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : fail({Code::io, "cannot write the answer: standard output: it was not taken"});
+}
+
+// Through a privacy gate; somebody is asked only where both ends are a terminal.
+int gated_run(const Options& options, const Conversation& conversation) {
+  const auto models = open_gated(options);
+  if (!models) return usage_error(models.error());
+  Options asked = options;
+  const auto name = gated_name(*models->gate, options.model);
+  if (!name) return fail(name.error());
+  asked.model = *name;
+  GateTalk::Ask ask;
+  if (is_terminal(STDIN_FILENO) && is_terminal(STDOUT_FILENO) && !options.json) {
+    ask = [] {
+      bool cancelled = false;
+      return plain_lines()("", cancelled);
+    };
+  }
+  GateTalk talk("calla run", hosts_of(models->upstreams), ask);
+  ChatRequest request = make_request(asked, conversation);
+  talk.prepare(request);
+  while (true) {
+    const auto answer = stream_answer(*models->gate, request, output_for(options), {});
+    if (!answer && talk.ask_again(request)) continue;
+    if (!answer) return fail(with_reasons(answer.error(), talk.report()));
+    const int status = print_answer(options, *answer);
+    const bool dim = options.color && is_terminal(STDERR_FILENO);
+    fmt::print(stderr, "{}{}{}\n", dim ? "\033[2m" : "", route_line(talk.report()), dim ? "\033[0m" : "");
+    return status;
+  }
+}
+
 }  // namespace
 
 int run_command(const Options& options) {
@@ -42,19 +85,13 @@ int run_command(const Options& options) {
   if (!prompt) return fail(prompt.error());
   if (prompt->empty())
     return usage_error({Code::invalid_request, "cannot run " + options.model + ": nothing to answer: a prompt as an argument or on standard input expected"});
+  Conversation conversation(options.system);
+  conversation.say(*prompt);
+  if (options.gated) return gated_run(options, conversation);
   OpenTuning tuning{engine_options(options), false};
   tuning.engine.max_sequences = 1;
   const auto model = open_chat_model(options, tuning);
   if (!model) return fail(model.error());
-  Conversation conversation(options.system);
-  conversation.say(*prompt);
   const auto answer = stream_answer(*model->completer, make_request(options, conversation), output_for(options), {});
-  if (!answer) return fail(answer.error());
-  if (options.json) {
-    print_json(answer_json(*answer));
-  } else if (!answer->text.ends_with('\n')) {
-    std::fputc('\n', stdout);
-  }
-  if (options.verbose) note(speed_line(answer->finish));
-  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : fail({Code::io, "cannot write the answer: standard output: it was not taken"});
+  return answer ? print_answer(options, *answer) : fail(answer.error());
 }

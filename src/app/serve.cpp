@@ -4,6 +4,7 @@
 #include <atomic>
 #include "app/commands.h"
 #include "app/console.h"
+#include "app/gated.h"
 #include "app/library.h"
 #include "app/server_options.h"
 #include "core/json_writer.h"
@@ -77,7 +78,7 @@ int serve_command(const Options& options) {
   const Interrupts interrupts([&](int signal) {
     const Starter* starter = starting;
     const Shelf* shelf = serving;
-    const bool idle = starter == nullptr || (!starter->done() && !shelf->answering());
+    const bool idle = starter == nullptr || (!options.gated && !starter->done() && !shelf->answering());
     if (idle || !stop.request_stop()) _exit(128 + signal);  // nobody waits for an answer, or asked for the second time
     fmt::print(stderr, "calla: finishing what is running; once more ends at once\n");
   });
@@ -89,12 +90,20 @@ int serve_command(const Options& options) {
   if (options.keep_alive) shelf_options.keep_alive = *options.keep_alive;
   shelf_options.max_loaded = options.max_loaded;
   Shelf shelf(std::move(library), shelf_options);
+  std::unique_ptr<Gate> gate;
+  if (options.gated) {
+    std::vector<UpstreamOptions> upstreams;
+    auto made = open_gate(options.config_file, shelf, upstreams);
+    if (!made) return usage_error(made.error());
+    gate = std::move(*made);
+    server->gated = true;
+  }
   const Starter starter(shelf, first_models(models, options), stop);
   serving = &shelf;
   starting = &starter;
   server->ready = [&starter] { return starter.done(); };
-  server->listening = [&](const std::string& host, int port) { announce(options, *server, models.empty() ? "MODEL" : models.front().info.name, host, port); };
-  const Status served = serve(shelf, *server, stop.get_token());
+  server->listening = [&](const std::string& host, int port) { announce(options, *server, gate ? "auto" : models.empty() ? "MODEL" : models.front().info.name, host, port); };
+  const Status served = serve(gate ? static_cast<Completer&>(*gate) : shelf, *server, stop.get_token());
   starting = nullptr;
   if (const Error* error = starter.error()) return fail(*error);
   if (served) return 0;
