@@ -58,15 +58,40 @@ constexpr std::pair<const char*, const char*> failures[] = {
     {"408", "the request did not arrive in time"},
     {"413", "the body is too large"},
     {"429", "too many requests; see Retry-After"},
+    {"428", "a privacy gate needs consent; see error.privacy"},
     {"431", "the header is too large"},
     {"500", "the server is at fault"},
     {"501", "not in this server"},
+    {"502", "the upstream failed"},
     {"503", "not now; see Retry-After"},
+    {"504", "the upstream did not answer in time"},
 };
 
-Json responses_of() {
+struct Header { const char* name; const char* description; };
+constexpr Header gate_request_headers[] = {
+    {"X-Calla-Conversation", "of a privacy gate: the conversation in which a value keeps its placeholder"},
+    {"X-Calla-Privacy", "of a privacy gate: local, mask or refuse, where that is stricter than its policy"},
+    {"X-Calla-Consent", "of a privacy gate: ID; decision=CHOICE, or none"},
+};
+constexpr Header gate_answer_headers[] = {
+    {"X-Calla-Route", "of a privacy gate: local, cloud, cloud-masked, refused or ask"}, {"X-Calla-Model", "what answered"}, {"X-Calla-Policy", "ID@HEX of the policy"},
+    {"X-Calla-Masked", "card=1, person=2"}, {"X-Calla-Audit-Id", "the line of the audit log"},
+};
+
+Json text_schema() { return {{"type", "string"}}; }
+
+void add_gate_parameters(Json& parameters) {
+  for (const Header& header : gate_request_headers) {
+    parameters.push_back({{"name", header.name}, {"in", "header"}, {"required", false}, {"description", header.description}, {"schema", text_schema()}});
+  }
+}
+
+Json responses_of(bool infers) {
   const Json content = {{"application/json", {{"schema", Json::object()}}}};
   Json out = {{"200", {{"description", "the answer, whole or as a stream"}}}};
+  for (const Header& header : gate_answer_headers) {
+    if (infers) out["200"]["headers"][header.name] = {{"description", header.description}, {"schema", text_schema()}};
+  }
   for (const auto& [status, description] : failures) out[status] = {{"description", description}, {"content", content}};
   return out;
 }
@@ -105,9 +130,10 @@ Json openapi(const Routes& routes) {
   for (const Route& route : routes) {
     Json parameters = Json::array(), operation = {{"operationId", operation_id(route)}};
     const std::string path = path_of(route.pattern, parameters);
+    if (route.infers) add_gate_parameters(parameters);
     if (!parameters.empty()) operation["parameters"] = std::move(parameters);
     if (route.schema != nullptr) operation["requestBody"] = {{"required", true}, {"content", {{"application/json", {{"schema", route.schema()}}}}}};
-    operation["responses"] = responses_of();
+    operation["responses"] = responses_of(route.infers);
     if (!route.open) operation["security"] = Json::array({Json::object(), Json{{"bearer", Json::array()}}, Json{{"key", Json::array()}}});
     std::string method = route.method;
     std::transform(method.begin(), method.end(), method.begin(), [](unsigned char byte) { return static_cast<char>(std::tolower(byte)); });

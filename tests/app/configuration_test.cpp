@@ -112,9 +112,36 @@ TEST_F(ConfigurationTest, ErrorsNameTheLineAndTheKey) {
   EXPECT_EQ(refusal("[[local]]\nmodel = \"a\"\n[[local]]\nname = \"b\"\n"), "3: local.model: missing");
   EXPECT_EQ(refusal("[[local]]\nmodel = \"a\"\nname = \"n\"\n[[local]]\nmodel = \"b\"\nname = \"n\"\n"), "4: local.name: another model has this name");
   EXPECT_EQ(refusal("local = 1\n"), "1: local: a table expected");
-  EXPECT_EQ(refusal("[upstream.cloud]\nbase_url = \"x\"\n"), "1: upstream: not in this build");
-  EXPECT_EQ(refusal("[server]\n\n[privacy]\n"), "3: privacy: not in this build");
-  EXPECT_EQ(refusal("[audit]\n"), "1: audit: not in this build");
+  EXPECT_EQ(refusal("[privcy]\n"), "1: privcy: no such key, did you mean privacy?");
   EXPECT_TRUE(refusal("[server]\nport = \n").starts_with("2: ")) << refusal("[server]\nport = \n");
   EXPECT_TRUE(refusal("[server]\nport = 1\nport = 2\n").starts_with("3: "));
+}
+
+// Their keys are the gate's to read (privacy/gate_config); here they say that there is one.
+TEST_F(ConfigurationTest, AGateIsSetUpByAnyOfItsSections) {
+  EXPECT_FALSE(read("[server]\nport = 0\n[local]\nmodel = \"a\"\n")->gated);
+  for (const char* section : {"[upstream.cloud]\nbase_url = \"https://x.example/v1\"\n", "[privacy]\nid = \"p\"\n", "[audit]\npath = \"a.jsonl\"\n"}) {
+    const auto o = read(std::string("[local]\nmodel = \"a\"\n") + section);
+    ASSERT_TRUE(o) << o.error().message;
+    EXPECT_TRUE(o->gated) << section;
+    EXPECT_FALSE(o->locals[0].gated);
+  }
+}
+
+TEST_F(ConfigurationTest, ChatRunAndListTakeAFileButNoVariable) {
+  std::ofstream(path_) << "[privacy]\nid = \"p\"\n";
+  const auto parse = [&](const char* name, std::vector<std::string_view> words) -> Result<Options> {
+    for (const Command& command : commands())
+      if (std::string_view(command.name) == name) return parse_options(command, words, [&](const char* variable) { return std::string_view(variable) == "CALLA_CONFIG" ? path_.c_str() : nullptr; });
+    return Error{Code::internal, "no such command"};
+  };
+  for (const char* name : {"chat", "list"}) {
+    EXPECT_TRUE(parse(name, {"--config", path_})->gated) << name;
+    EXPECT_FALSE(parse(name, {})->gated) << name;
+  }
+  const auto run = parse("run", {"--config", path_, "--model", "auto", "Hello"});
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_TRUE(run->gated);
+  EXPECT_EQ(run->model, "auto");
+  EXPECT_EQ(run->arguments, std::vector<std::string>{"Hello"});
 }
