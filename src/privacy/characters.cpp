@@ -47,7 +47,7 @@ size_t first_beyond_ascii(std::string_view text, size_t at) {
   return at;
 }
 
-bool is_utf8(std::string_view text) {
+bool valid_utf8(std::string_view text) {
   for (size_t at = first_beyond_ascii(text); at < text.size(); at = first_beyond_ascii(text, at)) {
     const auto lead = static_cast<unsigned char>(text[at]);
     const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;

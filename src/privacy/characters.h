@@ -9,7 +9,7 @@ struct CodePoint { char32_t value; uint8_t length; };
 CodePoint code_point_at(std::string_view text, size_t at);      // at < text.size()
 CodePoint code_point_before(std::string_view text, size_t at);  // 0 < at <= text.size()
 void append_utf8(char32_t code_point, std::string& out);
-bool is_utf8(std::string_view text);
+bool valid_utf8(std::string_view text);
 size_t first_beyond_ascii(std::string_view text, size_t at = 0);  // text.size() when there is none
 inline bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }  // inside a character
 

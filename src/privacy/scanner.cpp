@@ -217,7 +217,7 @@ class RuleScanner final : public Scanner {
   ScanReport read(std::string_view text, Clock::time_point until) const {
     if (text.empty()) return {};
     if (text.size() > rules_.options.limits.max_bytes || text.size() >= UINT32_MAX) return unscanned(text, "too_long");
-    if (!is_utf8(text)) return unscanned(text, "not_utf8");
+    if (!valid_utf8(text)) return unscanned(text, "not_utf8");
     try {
       Reading reading(rules_, text, until);
       if (!reading.read()) return unscanned(text, Clock::now() > until ? "too_slow" : "too_deep");

@@ -74,7 +74,7 @@ std::string_view whole_characters(std::string_view bytes) {
 // UTF-8 or UTF-16 that people could read, as UTF-8.
 std::optional<std::string> as_text(std::string_view bytes) {
   const std::string_view whole = whole_characters(bytes);
-  if (!whole.empty() && is_shown(whole) && is_utf8(whole)) return std::string(whole);
+  if (!whole.empty() && is_shown(whole) && valid_utf8(whole)) return std::string(whole);
   const size_t units = bytes.size() / 2;
   if (units < 4) return std::nullopt;
   for (const size_t high : {size_t{1}, size_t{0}}) {  // little endian first; most units are ASCII

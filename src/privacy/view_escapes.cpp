@@ -58,7 +58,7 @@ class Bytes {
   static size_t character(std::string_view bytes, size_t at) {
     const auto lead = static_cast<uint8_t>(bytes[at]);
     const size_t length = lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    return length > 1 && at + length <= bytes.size() && is_utf8(bytes.substr(at, length)) ? length : 1;
+    return length > 1 && at + length <= bytes.size() && valid_utf8(bytes.substr(at, length)) ? length : 1;
   }
   Rewrites& out_;
   std::vector<EscapedByte> run_;
