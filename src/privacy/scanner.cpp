@@ -48,21 +48,28 @@ struct Leaf {
   }
 };
 
-// One scan. Any member that gives false has met a limit or a failure: the text counts as unscanned.
+// One scan. Any member that gives false has met a limit or a failure, which `why` names: the text counts as unscanned.
 class Reading {
  public:
   Reading(const Rules& rules, std::string_view text, Clock::time_point until) : rules_(rules), text_(text), until_(until) {}
 
   bool read() {
     const Leaf& base = add(folded(text_), nullptr, 0);
-    return read_page(base) && ask_model();
+    return read_page(base) && ask_model() && in_time();
   }
+  std::string_view why() const { return why_; }
   std::optional<Resolved> resolved() {
     drop_allowed();
     return resolve(text_, std::move(candidates_));
   }
 
  private:
+  bool fail(std::string_view why) {
+    why_ = why;
+    return false;
+  }
+  bool in_time() { return Clock::now() <= until_ || fail("too_slow"); }
+
   const Leaf& add(View view, const Leaf* parent, int depth, bool is_excerpts = false) {
     leaves_.push_back({std::move(view), parent, depth, is_excerpts});
     return leaves_.back();
@@ -80,9 +87,9 @@ class Reading {
     if (leaf.parent != nullptr) std::erase_if(rewrites.all(), [&](const Rewrites::One& one) { return !leaf.is_news(one.begin, one.end); });
     if (rewrites.empty()) return true;
     if (!is_decoded(kind)) return read_view(excerpts(leaf.view.text, kind, rewrites), leaf, leaf.depth);
-    if (leaf.depth >= rules_.options.limits.decode_depth) return false;
+    if (leaf.depth >= rules_.options.limits.decode_depth) return fail("too_deep");
     View view = excerpts(leaf.view.text, kind, rewrites);
-    if (view.text.size() > bytes_left_) return false;
+    if (view.text.size() > bytes_left_) return fail("too_much_encoded");
     bytes_left_ -= view.text.size();
     return read_view(std::move(view), leaf, leaf.depth + 1);
   }
@@ -94,7 +101,7 @@ class Reading {
     std::vector<Hit> hits;
     for (const auto& detector : rules_.detectors) {
       if (!detector->reads(kind)) continue;
-      if (Clock::now() > until_) return false;
+      if (!in_time()) return false;
       hits.clear();
       detector->find(page, hits);
       for (const Hit& hit : hits) {
@@ -109,7 +116,7 @@ class Reading {
     const std::string_view page = leaf.view.text;
     if (rules_.reads_reversed && leaf.depth == 0 && !read_view(reversed_view(page), leaf, 0)) return false;
     Blobs blobs = find_blobs(page, bytes_left_);
-    if (blobs.over_limit) return false;
+    if (blobs.over_limit) return fail("too_much_encoded");
     for (const View::Origin& blob : blobs.opaque) add_opaque(leaf, blob);
     return read_rewritten(ViewKind::numerals, find_numerals(page), leaf) && read_rewritten(ViewKind::squeezed, find_digits_apart(page), leaf) &&
            read_rewritten(ViewKind::escapes, find_escapes(page), leaf) && read_rewritten(ViewKind::quoted_printable, find_quoted_printable(page), leaf) &&
@@ -119,9 +126,9 @@ class Reading {
 
   // A hit that lies outside its page is a failure of its detector.
   bool take(const Leaf& leaf, const Hit& hit, std::string_view detector) {
-    if (hit.begin >= hit.end || hit.end > leaf.view.text.size() || !(hit.score >= 0 && hit.score <= 1.01f)) return false;
+    if (hit.begin >= hit.end || hit.end > leaf.view.text.size() || !(hit.score >= 0 && hit.score <= 1.01f)) return fail("failed");
     if (hit.score < least_score || !leaf.is_news(hit.begin, hit.end)) return true;
-    const View::Origin home = leaf.home(hit.begin, hit.end);
+    const View::Origin home = whole_characters(leaf.home(hit.begin, hit.end));
     Candidate c;
     c.finding = {hit.cls, std::string(hit.kind), std::string(detector), view_name(leaf, hit.begin, hit.end), home.begin, home.end, std::min(hit.score, 1.0f), hit.internal};
     c.validated = hit.validated || is_blob(leaf.view.kind);
@@ -148,7 +155,7 @@ class Reading {
 
   bool find_terms(const Leaf& leaf) {
     const auto hits = rules_.terms->find(leaf.view.text, until_);
-    if (!hits) return false;
+    if (!hits) return fail("too_slow");
     for (const TermFinder::Hit& hit : *hits) {
       if (!leaf.is_news(hit.begin, hit.end)) continue;
       const View::Origin home = leaf.home(hit.begin, hit.end);
@@ -164,15 +171,19 @@ class Reading {
   bool ask_model() {
     if (rules_.model == nullptr) return true;
     auto spans = rules_.model->spans(text_);
-    if (!spans) return false;
+    if (!spans) return fail("no_model");
     for (SpanModel::Span& span : *spans) {
-      if (span.begin >= span.end || span.end > text_.size() || !(span.score >= 0)) return false;
+      if (span.begin >= span.end || span.end > text_.size() || !(span.score >= 0)) return fail("no_model");
       if (span.score < least_score) continue;
-      while (span.begin > 0 && continues(text_[span.begin])) --span.begin;
-      while (span.end < text_.size() && continues(text_[span.end])) ++span.end;
-      candidates_.push_back({{span.cls, std::move(span.kind), "model", "plain", span.begin, span.end, std::min(span.score, 1.0f), false}, false, span.cls == PrivacyClass::health});
+      const View::Origin whole = whole_characters({span.begin, span.end});
+      candidates_.push_back({{span.cls, std::move(span.kind), "model", "plain", whole.begin, whole.end, std::min(span.score, 1.0f), false}, false, span.cls == PrivacyClass::health});
     }
-    return Clock::now() <= until_;
+    return true;
+  }
+  View::Origin whole_characters(View::Origin span) const {
+    while (span.begin > 0 && continues(text_[span.begin])) --span.begin;
+    while (span.end < text_.size() && continues(text_[span.end])) ++span.end;
+    return span;
   }
 
   void drop_allowed() {
@@ -194,6 +205,7 @@ class Reading {
   std::vector<Candidate> candidates_;
   std::vector<View::Origin> allowed_;
   size_t bytes_left_ = max_decoded_bytes;
+  std::string_view why_;
 };
 
 ScanReport unscanned(std::string_view text, std::string_view why) {
@@ -220,7 +232,7 @@ class RuleScanner final : public Scanner {
     if (!valid_utf8(text)) return unscanned(text, "not_utf8");
     try {
       Reading reading(rules_, text, until);
-      if (!reading.read()) return unscanned(text, Clock::now() > until ? "too_slow" : "too_deep");
+      if (!reading.read()) return unscanned(text, reading.why());
       auto resolved = reading.resolved();
       if (!resolved) return unscanned(text, "too_many");
       return {std::move(resolved->findings), std::move(resolved->statements), 0};
