@@ -22,16 +22,19 @@ bool is_low(const Finding& f) { return group_of(f.cls) == "low"; }
 // A secret is seldom validated, and must not lose to the address or number that it contains.
 bool is_strong(const Candidate& c) { return c.validated || (c.finding.cls == PrivacyClass::secret && c.finding.score >= 0.5f); }
 
+// Nothing takes the password out of "scheme://user:password@host": least of all the address that it seems to be.
+bool is_plain_secret(const Candidate& c) { return c.finding.cls == PrivacyClass::secret && (c.validated || c.finding.score >= 0.9f); }
+
 bool better(const Candidate& a, const Candidate& b) {
   const auto key = [](const Candidate& c) {
     const Finding& f = c.finding;
-    return std::tuple(f.cls == PrivacyClass::custom, !is_low(f), f.cls != PrivacyClass::opaque, is_strong(c), f.end - f.begin, c.validated, -rank_of(f.cls), f.score);
+    return std::tuple(f.cls == PrivacyClass::custom, is_plain_secret(c), !is_low(f), f.cls != PrivacyClass::opaque, is_strong(c), f.end - f.begin, c.validated, -rank_of(f.cls), f.score);
   };
   if (key(a) != key(b)) return key(a) > key(b);
   return a.finding.begin < b.finding.begin;
 }
 
-// Digits that another class claims are no loss (F2); words and passwords are.
+// Digits that another class claims are no loss (F2), nor is a host without its user; words and passwords are.
 bool keeps_remainders(const Finding& f) {
   switch (f.cls) {
     case PrivacyClass::secret: case PrivacyClass::custom: case PrivacyClass::email: case PrivacyClass::address: case PrivacyClass::person: case PrivacyClass::opaque: return f.score >= 0.5f;
@@ -101,6 +104,7 @@ class Resolver {
     while (begin < end && !is_substance(text_[begin])) ++begin;
     while (end > begin && !is_substance(text_[end - 1])) --end;
     if (end < begin + 2) return;
+    if (whole.cls == PrivacyClass::email && text_.substr(begin, end - begin).find('@') == std::string_view::npos) return;
     parts.push_back(whole);
     parts.back().begin = begin, parts.back().end = end;
   }

@@ -173,6 +173,7 @@ void find_apart(std::string_view page, Rewrites& out) {
 }
 
 constexpr size_t min_reversed = 20;  // bytes of a word
+constexpr ptrdiff_t min_reversed_letters = 6;
 
 }  // namespace
 
@@ -197,7 +198,8 @@ View reversed_view(std::string_view page) {
   for (size_t at = 0; at < page.size();) {
     const size_t begin = std::min(page.find_first_not_of(between_words, at), page.size());
     at = std::min(page.find_first_of(between_words, begin), page.size());
-    if (at - begin < min_reversed) continue;
+    const auto letters = std::count_if(page.begin() + static_cast<ptrdiff_t>(begin), page.begin() + static_cast<ptrdiff_t>(at), [](char c) { return is_ascii_letter(static_cast<unsigned char>(c)); });
+    if (at - begin < min_reversed || letters < min_reversed_letters) continue;  // times and numbers are no credentials
     for (size_t end = at; end > begin;) {
       const size_t length = code_point_before(page, end).length;
       end -= length;

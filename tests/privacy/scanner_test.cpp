@@ -191,7 +191,8 @@ TEST(Overlap, WordsOfALoserStayCovered) {
   using enum PrivacyClass;
   EXPECT_EQ(resolved({candidate(secret, 0, 20), candidate(email, 5, 10, true)}), "secret[0,20) ");
   EXPECT_EQ(resolved({candidate(address, 0, 20), candidate(phone, 5, 10, true)}), "address[0,5) phone[5,10) address[10,20) ");
-  EXPECT_EQ(resolved({candidate(custom, 5, 10), candidate(email, 0, 20, true)}), "email[0,5) custom[5,10) email[10,20) ");
+  EXPECT_EQ(resolved({candidate(custom, 9, 17), candidate(email, 0, 21, true)}, "jane@doe.nordstar.com"), "email[0,8) custom[9,17) ");
+  EXPECT_EQ(resolved({candidate(secret, 0, 6, true), candidate(email, 0, 18, true)}, "s3cr3t@db.internal"), "secret[0,6) ");
 }
 
 TEST(Overlap, NeighboursOfOneClassAreOne) {

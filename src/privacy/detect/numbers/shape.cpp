@@ -53,13 +53,13 @@ Grouping grouping_of(std::string_view written, char separator) {
 }  // namespace
 
 void Grouping::add(size_t length, char link) {
-  static constexpr std::string_view links("\0 -./(", 6);
   ++groups_;
   if (length > 15 || groups_ > 9 || (groups_ > 1 && bits_ == 0)) {
     bits_ = 0;
     return;
   }
-  bits_ = bits_ << 7 | length << 3 | std::min(links.find(link), size_t{7});
+  const uint64_t code = link == ' ' ? 1 : link == '-' ? 2 : link == '.' ? 3 : link == '/' ? 4 : link == '(' ? 5 : link == '\0' ? 0 : 7;
+  bits_ = bits_ << 7 | length << 3 | code;
 }
 
 std::vector<std::string_view> alternatives(std::string_view text) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t longest_label = 64;  // "-----BEGIN ENCRYPTED PRIVATE KEY-----" and its likes
 constexpr size_t longest_key = 64 << 10;
+constexpr size_t longest_head = 8 << 10;  // PuTTY's public half, before the private one
 
 class KeyBlockDetector final : public Detector {
  public:
@@ -53,7 +54,7 @@ class KeyBlockDetector final : public Detector {
       out.push_back({PrivacyClass::secret, "pem", begin, end, 0.99F, true});
       return end;
     }
-    if (!holds_key(rest)) return 0;
+    if (!holds_key(rest.substr(0, dashes))) return 0;
     out.push_back({PrivacyClass::secret, "pem", begin, text.size(), 0.95F, true});
     return text.size();
   }
@@ -70,7 +71,7 @@ class KeyBlockDetector final : public Detector {
   }
 
   static size_t find_putty(std::string_view text, size_t after, std::vector<Hit>& out) {
-    const size_t label = text.substr(0, std::min(text.size(), after + longest_key)).find("Private-Lines:", after);
+    const size_t label = text.substr(0, std::min(text.size(), after + longest_head)).find("Private-Lines:", after);
     if (label == std::string_view::npos) return 0;
     const size_t begin = text.find('\n', label);
     if (begin == std::string_view::npos) return 0;
