@@ -109,7 +109,7 @@ bool set_keep_alive(Options& o, std::string_view v) {
 const OptionSpec kServeRows[] = {
     {kServe, "--config", "FILE", "a path", "a TOML file with these options (docs/serving.md); what is said here goes before it", "CALLA_CONFIG",
      [](Options& o, std::string_view v) { return text(o.config_file, v); }},
-    {kConfig, "--config", "FILE", "a path", "a TOML file with [local], [upstream.*] and [privacy]: ask through its privacy gate (docs/serving.md)", "",
+    {kConfig, "--config", "CONFIG", "a path", "a TOML file with [local], [upstream.*] and [privacy]: ask through its privacy gate (docs/serving.md)", "",
      [](Options& o, std::string_view v) { return text(o.config_file, v); }},
     {kServe, "--listen", "WHERE", "HOST:PORT or unix:/path", "where to listen, in one word", "OLLAMA_HOST", set_listen},
     {kServe, "--host", "ADDRESS", "an address of this machine, or a path that ends in .sock", "where to listen", "CALLA_HOST", set_host},
