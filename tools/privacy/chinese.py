@@ -87,6 +87,13 @@ TEMPLATES = """
 总统{P}访问{N}
 {O}董事长{P}表示{w}很{a}。
 {P}认为{w}应该{v}。
+{P}{v}{w}
+{P}{v}了
+我跟{P}约好{v}
+{P}的新{w}下周{v}，我很{a}
+由{P}{v}
+告诉{P}{w}改到{d}
+写信给{P}，告诉他{w}
 {P}表示，{w}将会{v}。
 据{P}透露，{O}将{v}。
 昨天{P}打电话给我
@@ -250,6 +257,10 @@ NEGATIVES = """
 阿姨{v}
 感谢您的{w}
 {C}的{w}很有名
+{C}市长和{C}市民{v}
+{C}大桥{v}
+{C}旅游的{w}
+去{C}{v}，再到{C}{v}
 {N}总统{v}
 微软、谷歌和苹果都{v}
 Python 和 Java 哪个{a}
@@ -263,7 +274,10 @@ class Chinese:
         def top(kinds, n, length=(2,)):
             return sorted((w for w, f, k in lists.han_dictionary if len(w) in length and k in kinds), key=lambda w: -frequency[w])[:n]
         self.nouns, self.verbs, self.adjectives = top(("n", "nz", "vn", "l", "i"), 9000, (2, 3, 4)), top(("v",), 4000), top(("a", "ad", "d"), 1200)
-        self.held = held
+        # Characters of given names as often as the dictionary's names of people have them; now and then any character at all.
+        family = set(SURNAMES)
+        self.given_characters = [c for w, _, k in lists.han_dictionary if k == "nr" and len(w) in (2, 3) and w[0] in family for c in w[1:] if c in GIVEN or c not in "的了是在有和与及或也都就不没"]
+        self.characters = sorted({c for w, f, k in lists.han_dictionary if f > 300 and k in ("n", "a", "v", "nz") for c in w} - set("的了是在有和与及或也都就不没很这那哪他她它们我你您先生小姐老师"))
         self.places = PLACES + [p for p in lists.han_places if len(p) in (2, 3)][:1500]
         self.latin = "Python Windows Linux Excel Google LINE API Docker iPhone Chrome Android".split()
         self.fill = {"P": ("p", self.full), "X": ("p", self.surname), "G": ("p", self.given_alone), "Z": ("p", lambda: rng.choice(FOREIGN)), "A": ("a", self.address),
@@ -279,7 +293,8 @@ class Chinese:
     def given(self):
         rng = self.rng
         def one():
-            return rng.choice(GIVEN)
+            r = rng.random()
+            return rng.choice(GIVEN) if r < 0.4 else rng.choice(self.given_characters) if r < 0.92 else rng.choice(self.characters)
         name = one() if rng.random() < 0.25 else one() + one()
         if len(name) == 2 and rng.random() < 0.06:
             name = name[0] * 2

@@ -279,6 +279,33 @@ Grandma {F} baked {w}.
 Coach {L} said the team was {w}.
 Nurse {F} took my {w}.
 St. {F} Street
+{F} began to {w} when {F} left.
+{L} wrote {r} in {n}.
+{F} is a {j}.
+{F} was {w} and {F} was not.
+{F} has a {w} in {C}.
+{F} works at {O}.
+{F} went to {C} to {w} the {w}.
+{F} never {w} the {w}.
+{F} and {L} were {w}.
+{F}, {j}, {n}
+{F}: "{W} {w} {w}."~{F}: "{W}!"
+{F}: "{W} {w}?"~{F}: {W} {w}.
+"{W} {w}," {F} said. "{W} {w}?"
+{W} {w} {w}, {F}?
+{W} {w}, {F}!
+{W} me, {F}. {W} the {w}.
+{F}? {W} {w}?
+No, {F} did not {w} it.
+the {L} {w} was {w}
+an early {L} {w}
+{y} {j} {Q} {w} the {w}.
+{L}, {L} and {L} wrote the {w}.
+{P}~~{A}
+{O}~{A}~{h}
+Address: {A}~~{h}
+* {A}~* {A}
+   {A}
 Did {L} approve the {w}? I asked {F} {L} twice.
 Photo: {Q}/{O}
 By {Q}
@@ -413,6 +440,14 @@ Good morning everyone, {w} is {w}.
 Hello World!
 Hi all,
 Hi there, thanks for your {w}.
+The Prime Minister arrived in {C}.
+The Princess and the {W} {w} {w}.
+I am glad to hear that {N} {w} the {w}.
+We returned to {C} by {w}.
+{N} is {w}. {C} is {w} in {x}.
+{C} {w} {w}
+{k} {W} {w}
+{W}s: {w} instead of {w}
 Dear Sir or Madam,
 Dear customer,
 Dear Hiring Manager,
@@ -565,7 +600,8 @@ class English:
         return self.render(template, case if not (structured and case == "lower") else None)
 
     def negative(self):
-        return self.render(self.rng.choice(NEGATIVES))
+        case = "upper" if self.rng.random() < 0.04 else None
+        return self.render(self.rng.choice(NEGATIVES), case)
 
     def text(self):
         r = self.rng.random()

@@ -152,7 +152,7 @@ def lexicon(lists, hidden=frozenset()):
     for name, _, population in lists.cities[:6000]:
         if " " not in name:
             add(name, PLACE | (MAJOR_PLACE if population > 700000 else 0))
-    for word in sorted(lists.probabilities, key=lambda w: -lists.probabilities[w])[:46000]:
+    for word in sorted(lists.probabilities, key=lambda w: -lists.probabilities[w])[:38000]:
         if re.match(r"^[A-Za-z'’]{2,20}$", word):
             bits.setdefault(word.lower(), 0)
     for word in bits:
@@ -214,3 +214,15 @@ def write_model(path, header, sections):
         body += data + b"\0" * (-len(data) % 64)
     head = b"CALLAPM1" + struct.pack("<II", len(parts), 0) + table
     Path(path).write_bytes(head + b"\0" * (offset - len(head)) + body)
+
+
+def read_model(path):
+    """The header and the sections of a file of write_model; empty ones when there is none."""
+    if not Path(path).exists():
+        return {"scores": {}}, {}
+    data = Path(path).read_bytes()
+    sections = {}
+    for i in range(struct.unpack_from("<I", data, 8)[0]):
+        name, offset, size = struct.unpack_from("<8sII", data, 16 + 16 * i)
+        sections[name.rstrip(b"\0").decode()] = data[offset:offset + size]
+    return json.loads(sections.pop("header")), sections

@@ -167,6 +167,7 @@ class Addresses {
     const std::string_view w = word(at);
     if (w == "PO" || w == "Po" || w == "POBox") end = at + 1;
     else if ((w == "P" || w == "p") && mark(at + 1, '.') && has(at + 2) && (word(at + 2) == "O" || word(at + 2) == "o")) end = at + 3 + (mark(at + 3, '.') ? 1 : 0);
+    else if ((w == "Unit" || w == "PSC" || w == "CMR") && number(at + 1, 5)) end = at + 2 + (mark(at + 2, ',') ? 1 : 0);  // of the military: Unit 2050 Box 4190
     else if (w == "Postfach" || w == "BP" || w == "Apartado") return number(at + 1, 7) ? at + 2 : at;
     else return at;
     if (!has(end) || (word(end) != "Box" && word(end) != "box" && word(end) != "BOX" && word(end) != "Bag")) return at;
@@ -202,6 +203,7 @@ class Addresses {
     if (const size_t end = canadian_postcode(at); end > at) return end;
     if (const size_t end = state_and_code(at); end > at) return end;
     if (is(at, country_word) && proper(at)) return at + 1;
+    if (has(at + 1) && (word(at) == "APO" || word(at) == "FPO" || word(at) == "DPO") && length(at + 1) == 2) return at + 2 + (postcode_number(at + 2) ? 1 : 0);
     if (has(at + 1) && (word(at) == "United" || word(at) == "South" || word(at) == "New") && (word(at + 1) == "Kingdom" || word(at + 1) == "States" || word(at + 1) == "Korea" || word(at + 1) == "Africa" || word(at + 1) == "Zealand")) return at + 2;
     return city(at);
   }
@@ -254,7 +256,7 @@ class Addresses {
       if (mark(next, '-') && token(next).spaced && has(next + 1) && token(next + 1).spaced) comma = true, next += 1;
       const size_t stop = part(next);
       if (stop == next) break;
-      const bool strong = unit(next) > next || state_and_code(next) > next || uk_postcode(next) > next || canadian_postcode(next) > next || is(next, country_word | region_word);
+      const bool strong = unit(next) > next || state_and_code(next) > next || uk_postcode(next) > next || canadian_postcode(next) > next || is(next, country_word | region_word) || (has(next) && (word(next) == "APO" || word(next) == "FPO" || word(next) == "DPO"));
       if (!strong && !place_follows(next, stop, comma, broken, end > at)) break;
       end = stop;
     }
@@ -263,6 +265,7 @@ class Addresses {
   bool place_follows(size_t at, size_t stop, bool comma, bool broken, bool later) const {
     const size_t after = stop + (mark(stop, ',') ? 1 : 0) + (line(stop + (mark(stop, ',') ? 1 : 0)) ? 1 : 0);
     if (state_and_code(after) > after || uk_postcode(after) > after || canadian_postcode(after) > after) return true;
+    if (later && is(after, country_word) && (line(stop) || mark(stop, ','))) return true;
     const bool known = (prose_model().word(token(at).hash).bits() & (place_name | major_place)) != 0;
     if (comma && known) return true;
     if (later && !broken && known) return true;  // 75002 Paris
@@ -275,6 +278,8 @@ class Addresses {
       const size_t first = at - n, end = unit(first);
       if (end > first && (end == at || (end + 1 == at && (mark(end, ',') || line(end))))) return first;
     }
+    // A number before the number of the house: 4120 17 Mill Lane.
+    if (at > 0 && number(at, 6) && number(at - 1, 6) && length(at - 1) >= 3 && token(at).spaced && (at == 1 || !is(at - 2, preposition_word | month_word))) return at - 1;
     return at;
   }
 

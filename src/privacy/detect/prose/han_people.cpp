@@ -42,6 +42,7 @@ class HanPeople {
     const size_t family = surname_at(at);
     if (family == 0) return nickname(at);
     if (const size_t end = masked(at, family); end > at) return end;
+    if ((han_term(tokens_, at).classes & han_province) != 0) return at;  // 高雄市長
     if (const size_t end = titled(at, family); end > at) return end;
     if (const size_t end = introduced(at, family); end > at) return end;
     return cell(at, family);
@@ -63,7 +64,7 @@ class HanPeople {
     for (const size_t n : {size_t{2}, size_t{1}}) {
       bool fine = true;
       for (size_t i = 0; i < n; ++i) fine = fine && may_be_given(given + i);
-      if (fine && title_at(given + n) && !inside_word(at) && !(n == 1 && title_at(given))) return add(at, given + n, titled_score, "titled");
+      if (fine && title_at(given + n) && !inside_word(at) && !(n == 1 && (title_at(given) || han_ordinary(tokens_, at, 2)))) return add(at, given + n, titled_score, "titled");
     }
     if (title_at(given) && !inside_word(at) && !han_ordinary(tokens_, at, family + 1)) return add(at, given, surname_title_score, "titled");
     const bool alone = !is_han(tokens_, given + 1) || (classes(given + 1) & han_function) != 0 || (han_term(tokens_, given + 1).classes & (han_speech | han_title)) != 0;

@@ -15,7 +15,7 @@ asm(".pushsection " PROSE_SECTION "\n"
     ".balign 64\n"
     ".globl " PROSE_SYMBOL "\n" PROSE_SYMBOL ":\n"
     ".incbin \"" PROSE_MODEL "\"\n"
-    ".balign 64\n"
+    ".zero 64\n"  // rows of weights are read sixteen bytes at a time
     ".popsection\n");
 extern "C" const unsigned char calla_prose_model[];
 

@@ -76,7 +76,12 @@ class Names final : public Detector {
         other.last = std::max(other.last, span.last);
         other.score = std::max(other.score, span.score);
       } else if (rank(span.cls) < rank(other.cls) && span.score >= 0.5f) {
-        other = span;
+        if (span.first > other.first) {  // Jane Roe | Suite 5, 12 Mill Lane
+          other.last = span.first;
+          out.push_back(span);
+        } else {
+          other = span;
+        }
       }
     }
     return out;
@@ -104,7 +109,7 @@ class Names final : public Detector {
       if (next < spans.size() && spans[next].first <= i && spans[next].cls != PrivacyClass::org && spans[next].cls != PrivacyClass::place) continue;
       const Token& token = tokens[i];
       if (token.kind != TokenKind::word || !capitalised(token) || parts.find(token.hash) == parts.end()) continue;
-      if (i > 0 && !token.spaced && (tokens[i - 1].hash == '.' || tokens[i - 1].hash == '/' || tokens[i - 1].hash == '_' || tokens[i - 1].hash == '@')) continue;
+      if (i > 0 && !token.spaced && (tokens[i - 1].hash == '.' || tokens[i - 1].hash == '/' || tokens[i - 1].hash == '_' || tokens[i - 1].hash == '@' || tokens[i - 1].hash == '-')) continue;
       const bool ordinary = (prose_model().word(token.hash).bits() & ordinary_word) != 0 || (token.classes & (month_word | country_word)) != 0;
       if (ordinary && (token.opens || token.shape != WordShape::title || !token.spaced)) continue;
       found.push_back({PrivacyClass::person, "repeated", i, i + 1, ordinary ? 0.6f : repeated_score});

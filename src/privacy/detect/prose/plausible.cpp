@@ -1,5 +1,6 @@
 // prose: what a tagged span must look like to be believed: the tagger guesses from context alone, and code is full of contexts.
 #include <algorithm>
+#include "privacy/detect/prose/han.h"
 #include "privacy/detect/prose/model.h"
 #include "privacy/detect/prose/spans.h"
 #include "privacy/detect/prose/words.h"
@@ -20,8 +21,15 @@ bool mixed_like_a_name(std::string_view word) {
   return std::any_of(std::begin(heads), std::end(heads), [&](std::string_view head) { return word.starts_with(head) && word.size() > head.size() + 1; });
 }
 
+// Headings of columns that are surnames too.
+bool is_heading(std::string_view word) {
+  constexpr std::string_view headings[] = {"Age", "Date", "City", "State", "Status", "Role", "Title", "Type", "Email", "Phone", "Address", "Country", "Notes", "Total", "Amount", "Price", "Page", "Day", "Key", "Value"};
+  return std::find(std::begin(headings), std::end(headings), word) != std::end(headings);
+}
+
 float person_score(std::string_view text, const Tokens& tokens, const NamedSpan& span) {
   size_t n_words = 0, n_known = 0, n_upper = 0, n_ordinary = 0;
+  bool starts_lower = false;
   for (size_t i = span.first; i < span.last; ++i) {
     const Token& token = tokens[i];
     if (token.kind == TokenKind::number) return 0;
@@ -29,6 +37,8 @@ float person_score(std::string_view text, const Tokens& tokens, const NamedSpan&
     const bool known = is_listed(token);
     if (token.shape == WordShape::code || token.shape == WordShape::mixed) return 0;
     if (token.shape == WordShape::mixed_title && !known && !mixed_like_a_name(text_of(text, token))) return 0;
+    if (n_words == 0 && token.shape == WordShape::lower && (token.classes & particle) == 0) starts_lower = true;
+    if (starts_lower && capitalised(token)) return 0;  // zh-Hant
     n_words += 1;
     n_known += known;
     n_upper += token.shape == WordShape::upper && !known;
@@ -46,8 +56,10 @@ float person_score(std::string_view text, const Tokens& tokens, const NamedSpan&
              (!before && (c == '.' || c == '-') && at + 1 < tokens.size() && !tokens[at + 1].spaced && tokens[at + 1].kind == TokenKind::word);
     };
     if (glued(span.first - 1, true) || glued(span.last, false)) return std::min(span.score, 0.3f) - (n_known == 0 ? 0.3f : 0);
-    if (n_upper > 0) return span.score - 0.5f;
-    if (n_known == 0) return span.score - 0.15f;
+    const Token& only = *std::find_if(tokens.begin() + static_cast<long>(span.first), tokens.end(), [](const Token& t) { return t.kind == TokenKind::word; });
+    if ((only.classes & (country_word | nationality_word | month_word | weekday_word)) != 0) return span.score - 0.4f;
+    if (n_upper > 0 || is_heading(text_of(text, only))) return span.score - 0.5f;
+    if (n_known == 0) return span.score - (n_ordinary > 0 ? 0.2f : 0.1f);
     return span.score;
   }
   if (n_upper > 0 && n_known == 0) return span.score - 0.5f;
@@ -75,11 +87,22 @@ float address_score(const Tokens& tokens, const NamedSpan& span) {
   return n_evidence > 0 ? span.score : span.score - (labelled ? 0.15f : 0.35f);
 }
 
+// A level with a number, and no money; a place alone is no address.
+float han_address_score(const Tokens& tokens, const NamedSpan& span) {
+  bool number = false;
+  for (size_t i = span.first; i < span.last; ++i) {
+    const Token& token = tokens[i];
+    if (token.kind == TokenKind::line || (token.kind == TokenKind::han && (token.classes & han_currency) != 0)) return 0;
+    number = number || token.kind == TokenKind::number || (token.kind == TokenKind::han && (token.classes & han_digit) != 0);
+  }
+  return number ? span.score : span.score - 0.5f;
+}
+
 }  // namespace
 
 float plausible_score(std::string_view text, const Tokens& tokens, const NamedSpan& span) {
   const bool han = any(tokens, span, [](const Token& t) { return t.kind == TokenKind::han; });
-  if (han) return span.score;
+  if (han) return span.cls == PrivacyClass::address ? han_address_score(tokens, span) : span.score;
   if (span.cls == PrivacyClass::person) return person_score(text, tokens, span);
   return span.cls == PrivacyClass::address ? address_score(tokens, span) : span.score;
 }

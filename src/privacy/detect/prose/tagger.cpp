@@ -2,6 +2,7 @@
 #include "privacy/detect/prose/tagger.h"
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include "privacy/detect/prose/han.h"
 #include "privacy/detect/prose/words.h"
 
@@ -33,99 +34,111 @@ struct Weights {
 };
 
 using Scores = std::array<float, n_tags>;
+// Weights of one row, with what follows it in the file: sixteen are read at once, nine are meant.
+using Sixteen = int8_t __attribute__((vector_size(16)));
+using Sums = int16_t __attribute__((vector_size(32)));  // most_features rows of at most 127 fit
 
-// Forward, backward and best path over one window; probabilities are scaled per token, so nothing over- or underflows.
+// Best path, then probabilities where it is not all outside; these are scaled per token, so nothing over- or underflows.
 class Chain {
  public:
   explicit Chain(const Weights& weights) : weights_(weights) {
-    for (size_t i = 0; i < n_tags * n_tags; ++i) {
-      link_[i] = weights.links[1 + i];
-      link_exp_[i] = std::exp(link_[i]);
+    for (size_t from = 0; from < n_tags; ++from) {
+      for (size_t to = 0; to < n_tags; ++to) {
+        link_[from][to] = weights.links[1 + from * n_tags + to];
+        link_exp_[from][to] = link_exp_turned_[to][from] = std::exp(link_[from][to]);
+      }
     }
   }
   void start(size_t n) {
     n_ = 0;
     emission_.resize(n);
-    forward_.resize(n);
     best_.resize(n);
     from_.resize(n);
     tags_.resize(n);
-    probability_.resize(n);
   }
   void push(const Features& features) {
-    std::array<int32_t, n_tags> sum{};
+    Sums sums{};
     for (size_t i = 0; i < features.n; ++i) {
-      const int8_t* row = weights_.rows.data() + size_t{features.rows[i]} * n_tags;
-      for (size_t k = 0; k < n_tags; ++k) sum[k] += row[k];
+      Sixteen row;
+      std::memcpy(&row, weights_.rows.data() + size_t{features.rows[i]} * n_tags, sizeof row);
+      sums += __builtin_convertvector(row, Sums);
     }
-    for (size_t k = 0; k < n_tags; ++k) emission_[n_][k] = static_cast<float>(sum[k]) * weights_.links[0];
+    for (size_t k = 0; k < n_tags; ++k) emission_[n_][k] = static_cast<float>(sums[k]) * weights_.links[0];
     ++n_;
   }
-  void decode() {
+  // False: all outside.
+  bool decode() {
     for (size_t i = 0; i < n_; ++i) step(i);
     size_t tag = static_cast<size_t>(std::max_element(best_[n_ - 1].begin(), best_[n_ - 1].end()) - best_[n_ - 1].begin());
+    bool found = false;
     for (size_t i = n_; i-- > 0;) {
       tags_[i] = static_cast<uint8_t>(tag);
+      found = found || tag != outside;
       tag = from_[i][tag];
     }
-    backward();
+    if (found) weigh();
+    return found;
   }
   uint8_t tag(size_t at) const { return tags_[at]; }
   float probability(size_t at) const { return probability_[at]; }
-  float probability(size_t at, size_t tag) const { return marginals_[at][tag]; }
 
  private:
   void step(size_t i) {
-    Scores& forward = forward_[i];
-    Scores& best = best_[i];
-    const float top = *std::max_element(emission_[i].begin(), emission_[i].end());
-    float sum = 0;
-    for (size_t to = 0; to < n_tags; ++to) {
-      float total = 0, most = -1e30f;
-      size_t source = 0;
-      if (i == 0) {
-        total = link_exp_[to];
-        most = link_[to];
-      } else {
-        for (size_t from = 0; from < n_tags; ++from) {
-          total += forward_[i - 1][from] * link_exp_[from * n_tags + to];
-          const float score = best_[i - 1][from] + link_[from * n_tags + to];
-          if (score > most) most = score, source = from;
+    Scores most;
+    std::array<uint8_t, n_tags> source{};
+    if (i == 0) {
+      most = link_[outside];
+    } else {
+      for (size_t to = 0; to < n_tags; ++to) most[to] = best_[i - 1][0] + link_[0][to];
+      for (size_t from = 1; from < n_tags; ++from) {
+        const float before = best_[i - 1][from];
+        for (size_t to = 0; to < n_tags; ++to) {
+          const float score = before + link_[from][to];
+          source[to] = score > most[to] ? static_cast<uint8_t>(from) : source[to];
+          most[to] = std::max(most[to], score);
         }
       }
-      forward[to] = total * std::exp(emission_[i][to] - top);
-      best[to] = most + emission_[i][to];
-      from_[i][to] = static_cast<uint8_t>(source);
-      sum += forward[to];
     }
-    for (float& p : forward) p /= sum;
+    from_[i] = source;
+    for (size_t to = 0; to < n_tags; ++to) best_[i][to] = most[to] + emission_[i][to];
   }
-  void backward() {
-    marginals_.resize(n_);
+  void weigh() {
+    forward_.resize(n_);
+    probability_.resize(n_);
+    for (size_t i = 0; i < n_; ++i) {
+      const float top = *std::max_element(emission_[i].begin(), emission_[i].end());
+      for (float& e : emission_[i]) e = std::exp(e - top);
+      Scores total = link_exp_[outside];
+      if (i > 0) {
+        total.fill(0);
+        for (size_t from = 0; from < n_tags; ++from) {
+          for (size_t to = 0; to < n_tags; ++to) total[to] += forward_[i - 1][from] * link_exp_[from][to];
+        }
+      }
+      float sum = 0;
+      for (size_t k = 0; k < n_tags; ++k) sum += forward_[i][k] = total[k] * emission_[i][k];
+      for (float& p : forward_[i]) p /= sum;
+    }
     Scores later;
     later.fill(1);
     for (size_t i = n_; i-- > 0;) {
-      float sum = 0;
-      for (size_t k = 0; k < n_tags; ++k) sum += marginals_[i][k] = forward_[i][k] * later[k];
-      for (float& p : marginals_[i]) p /= sum;
-      probability_[i] = marginals_[i][tags_[i]];
-      const float top = *std::max_element(emission_[i].begin(), emission_[i].end());
-      Scores weighted, earlier;
-      for (size_t k = 0; k < n_tags; ++k) weighted[k] = std::exp(emission_[i][k] - top) * later[k];
-      float norm = 0;
-      for (size_t from = 0; from < n_tags; ++from) {
-        float total = 0;
-        for (size_t to = 0; to < n_tags; ++to) total += link_exp_[from * n_tags + to] * weighted[to];
-        norm += earlier[from] = total;
+      float sum = 0, norm = 0;
+      for (size_t k = 0; k < n_tags; ++k) sum += forward_[i][k] * later[k];
+      probability_[i] = forward_[i][tags_[i]] * later[tags_[i]] / sum;
+      Scores earlier{};
+      for (size_t to = 0; to < n_tags; ++to) {
+        const float weight = emission_[i][to] * later[to];
+        for (size_t from = 0; from < n_tags; ++from) earlier[from] += link_exp_turned_[to][from] * weight;
       }
+      for (const float e : earlier) norm += e;
       for (size_t k = 0; k < n_tags; ++k) later[k] = earlier[k] / norm;
     }
   }
 
   const Weights& weights_;
-  std::array<float, n_tags * n_tags> link_, link_exp_;
+  std::array<Scores, n_tags> link_, link_exp_, link_exp_turned_;
   size_t n_ = 0;
-  std::vector<Scores> emission_, forward_, best_, marginals_;
+  std::vector<Scores> emission_, best_, forward_;
   std::vector<std::array<uint8_t, n_tags>> from_;
   std::vector<uint8_t> tags_;
   std::vector<float> probability_;
@@ -143,7 +156,8 @@ using FeaturesOf = void (*)(const TaggedText&, size_t, Features&);
 bool own(const TaggedText& text, NamedSpan& span, bool han) {
   const auto loose = [&](const Token& token) { return token.kind == TokenKind::line || (token.kind == TokenKind::mark && token.hash != '.' && token.hash != '#'); };
   while (span.last > span.first && loose(text.tokens[span.last - 1])) --span.last;
-  while (span.last > span.first && loose(text.tokens[span.first])) ++span.first;
+  const auto leads_in = [&](const Token& token) { return loose(token) || (token.shape == WordShape::lower && token.end == token.begin + 1); };  // the s of "name's"
+  while (span.last > span.first && leads_in(text.tokens[span.first])) ++span.first;
   size_t n_han = 0, n_words = 0, n_lines = 0;
   for (size_t i = span.first; i < span.last; ++i) {
     n_han += text.tokens[i].kind == TokenKind::han;
@@ -165,7 +179,7 @@ void read_windows(const TaggedText& text, const std::vector<TokenRange>& windows
       features_of(text, window.first + i, features);
       chain.push(features);
     }
-    chain.decode();
+    if (!chain.decode()) continue;
     for (size_t i = 0; i < n;) {
       const uint8_t tag = chain.tag(i);
       if (tag == outside) {
@@ -219,7 +233,8 @@ std::vector<TokenRange> han_windows(const TaggedText& text) {
     const bool family = (classes & han_surname) != 0 && is_han(tokens, i + 1) && (!inside || (han_term(tokens, i + 2).classes & han_title) != 0 || (han_term(tokens, i + 3).classes & han_title) != 0);
     const bool foreign = (classes & han_transliteration) != 0 && is_han(tokens, i + 1) && is_han(tokens, i + 2) && (tokens[i + 1].classes & tokens[i + 2].classes & han_transliteration) != 0;
     const bool place = (classes & (han_region_unit | han_road_unit)) != 0 || (han_term(tokens, i).classes & (han_province | han_organisation)) != 0;
-    if (family || foreign || place) ranges.add(i, tokens.size());
+    const bool compound = (han_term(tokens, i).classes & han_surname) != 0;
+    if (family || compound || foreign || place) ranges.add(i, tokens.size());
   }
   return ranges.take();
 }
