@@ -166,6 +166,7 @@ class Device {
   virtual std::span<const float> host(const Tensor& t) = 0; // valid until the next begin()
 };
 Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options);
+Result<std::unique_ptr<Device>> make_cuda_device(const DeviceOptions& options);  // unsupported, and why, where there is none
 // Reads everything in a packed file and compares it with its checksums; the number of bytes.
 Result<size_t> verify_packed(const std::string& path);
 

@@ -1,0 +1,4 @@
+// absent: what stands in for the CUDA device in builds without it.
+#include "device/device.h"
+
+Result<std::unique_ptr<Device>> make_cuda_device(const DeviceOptions&) { return Error{Code::unsupported, "cannot use an NVIDIA GPU: not in this build, which was made without CUDA (cmake --preset cuda)"}; }

@@ -1,0 +1,311 @@
+// device: an NVIDIA GPU as a Device: uploads by the CPU's packing, records steps, replays those of decoding as CUDA graphs.
+#include <algorithm>
+#include <list>
+#include <thread>
+#include <unordered_map>
+#include "core/hash.h"
+#include "device/cpu/slabs.h"
+#include "device/cpu/team.h"
+#include "device/cuda/encoder.h"
+
+namespace cuda {
+namespace {
+
+constexpr size_t kMaxGraphs = 64;
+constexpr int64_t kGraphRows = 64;  // steps of more rows are launched kernel by kernel: their shapes hardly repeat
+
+Error failed(const char* attempt, cudaError_t code) { return {Code::device, std::string("cannot ") + attempt + ": CUDA says " + cudaGetErrorName(code) + ", " + cudaGetErrorString(code)}; }
+#define CUDA_TRY(attempt, call) \
+  if (const cudaError_t cuda_code_ = (call); cuda_code_ != cudaSuccess) return failed(attempt, cuda_code_)
+
+// Steps as they were recorded, most recently used first.
+class Graphs {
+ public:
+  ~Graphs() { clear(); }
+  cudaGraphExec_t find(uint64_t key) {
+    const auto found = by_key_.find(key);
+    if (found == by_key_.end()) return nullptr;
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return found->second->graph;
+  }
+  void keep(uint64_t key, cudaGraphExec_t graph) {
+    entries_.push_front({key, graph});
+    by_key_[key] = entries_.begin();
+    if (entries_.size() <= kMaxGraphs) return;
+    cudaGraphExecDestroy(entries_.back().graph);
+    by_key_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
+  void clear() {
+    for (const Entry& e : entries_) cudaGraphExecDestroy(e.graph);
+    entries_.clear(), by_key_.clear();
+  }
+
+ private:
+  struct Entry { uint64_t key; cudaGraphExec_t graph; };
+  std::list<Entry> entries_;
+  std::unordered_map<uint64_t, std::list<Entry>::iterator> by_key_;
+};
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const DeviceOptions& options, const cudaDeviceProp& properties)
+      : options_(options), name_("cuda " + std::string(properties.name)), overlap_(properties.major >= 9), team_(std::max(1, options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())), false),
+        encoder_(options.precision == Precision::exact, state_, tables_) {}
+  ~CudaDevice() override {
+    cudaStreamSynchronize(stream_);
+    graphs_.clear();
+    cudaFreeHost(staging_);
+    cudaFree(tables_memory_);
+    if (stream_) cudaStreamDestroy(stream_);
+  }
+
+  Status start() {
+    CUDA_TRY("start the GPU", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    constexpr size_t words = 4 * Tables::max_rows + Tables::max_pages + Tables::max_sequences * sizeof(SequenceOnDevice) / 4;
+    CUDA_TRY("take memory for tables", cudaMalloc(&tables_memory_, words * sizeof(int32_t)));
+    auto* at = static_cast<int32_t*>(tables_memory_);
+    tables_.ids_on_device = at;
+    tables_.positions_on_device = at += Tables::max_rows;
+    tables_.row_sequence_on_device = at += Tables::max_rows;
+    tables_.picked_on_device = at += Tables::max_rows;
+    tables_.sequences_on_device = reinterpret_cast<SequenceOnDevice*>(at += Tables::max_rows);
+    tables_.pages_on_device = at + Tables::max_sequences * sizeof(SequenceOnDevice) / 4;
+    return ok_status();
+  }
+
+  std::string name() const override { return name_; }
+  Precision precision() const override { return options_.precision; }
+
+  Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
+    cpu::Slabs slabs;
+    TRY(const auto packed, cpu::pack(source, team_, slabs));
+    auto weight = std::make_unique<DeviceMatrix>();
+    void* data = nullptr;
+    if (const cudaError_t code = cudaMalloc(&data, packed->bytes); code != cudaSuccess) return no_memory(packed->bytes, code);
+    weight->matrix = {static_cast<const uint8_t*>(data), static_cast<int64_t>(packed->tile_bytes), static_cast<int64_t>(packed->tile_bytes) * packed->tiles, static_cast<int32_t>(packed->rows), static_cast<int32_t>(packed->cols), packed->post_scale, packed->layout};
+    weight->format_name = packed->format_name;
+    weight->precise = source.precise;
+    weight->n_experts = packed->n_experts;
+    CUDA_TRY("upload a weight matrix", cudaMemcpy(data, packed->data, packed->bytes, cudaMemcpyHostToDevice));
+    weight_bytes_ += packed->bytes;
+    return std::unique_ptr<Weight>(std::move(weight));
+  }
+  Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) override {
+    MatrixSource source;
+    source.parts = {table};
+    return upload(source);
+  }
+  Result<std::unique_ptr<Weight>> upload_vector(std::span<const float> values) override {
+    auto weight = std::make_unique<DeviceVector>();
+    weight->size = std::ssize(values);
+    if (const cudaError_t code = cudaMalloc(reinterpret_cast<void**>(&weight->data), std::max<size_t>(values.size_bytes(), 4)); code != cudaSuccess) return no_memory(values.size_bytes(), code);
+    CUDA_TRY("upload a vector", cudaMemcpy(weight->data, values.data(), values.size_bytes(), cudaMemcpyHostToDevice));
+    weight_bytes_ += values.size_bytes();
+    return std::unique_ptr<Weight>(std::move(weight));
+  }
+  size_t weight_bytes() const override { return weight_bytes_; }
+
+  Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
+    CUDA_TRY("end the last step", cudaStreamSynchronize(stream_));
+    graphs_.clear();
+    return state_.allocate(layers, plan, kind());
+  }
+  size_t page_bytes(std::span<const StateSpec> layers, int page_tokens) const override { return DeviceState::page_bytes(layers, page_tokens, kind()); }
+  size_t slot_bytes(std::span<const StateSpec> layers) const override { return DeviceState::slot_bytes(layers); }
+  void copy_page(int32_t from, int32_t to) override {
+    std::vector<std::byte*> sources;
+    state_.visit_page(from, [&](std::byte* p, size_t) { sources.push_back(p); });
+    size_t i = 0;
+    state_.visit_page(to, [&](std::byte* p, size_t n) { note(cudaMemcpyAsync(p, sources[i++], n, cudaMemcpyDeviceToDevice, stream_)); });
+  }
+  void copy_slot(int32_t from, int32_t to) override {
+    std::vector<std::byte*> sources;
+    state_.visit_slot(from, [&](std::byte* p, size_t) { sources.push_back(p); });
+    size_t i = 0;
+    state_.visit_slot(to, [&](std::byte* p, size_t n) { note(cudaMemcpyAsync(p, sources[i++], n, cudaMemcpyDeviceToDevice, stream_)); });
+  }
+  void clear_slot(int32_t slot) override {
+    state_.visit_slot(slot, [&](std::byte* p, size_t n) { note(cudaMemsetAsync(p, 0, n, stream_)); });
+  }
+  void read_page(int32_t page, std::span<std::byte> out) const override {
+    size_t at = 0;
+    state_.visit_page(page, [&](std::byte* p, size_t n) { fetch(out, at, p, n); });
+    note(cudaStreamSynchronize(stream_));
+  }
+  void write_page(int32_t page, std::span<const std::byte> in) override {
+    size_t at = 0;
+    state_.visit_page(page, [&](std::byte* p, size_t n) { send(in, at, p, n); });
+    note(cudaStreamSynchronize(stream_));
+  }
+  void read_slot(int32_t slot, std::span<std::byte> out) const override {
+    size_t at = 0;
+    state_.visit_slot(slot, [&](std::byte* p, size_t n) { fetch(out, at, p, n); });
+    note(cudaStreamSynchronize(stream_));
+  }
+  void write_slot(int32_t slot, std::span<const std::byte> in) override {
+    size_t at = 0;
+    state_.visit_slot(slot, [&](std::byte* p, size_t n) { send(in, at, p, n); });
+    note(cudaStreamSynchronize(stream_));
+  }
+
+  Encoder& begin() override {
+    encoder_.reset();
+    staged_ = 0;
+    return encoder_;
+  }
+
+  Status finish() override {
+    if (encoder_.refusal) return Error{Code::unsupported, std::string("cannot run a step on the GPU: ") + encoder_.refusal};
+    if (encoder_.arena.failed()) return no_memory(0, cudaErrorMemoryAllocation);
+    if (!tables_.fits()) return Error{Code::too_large, "cannot run a step on the GPU: too many rows, sequences or pages"};
+    TRY_STATUS(send_tables());
+    const bool graph = std::ssize(tables_.ids) <= kGraphRows;
+    if (graph) {
+      TRY_STATUS(replay());
+    } else {
+      TRY_STATUS(launch_all());
+    }
+    CUDA_TRY("run a step", cudaStreamSynchronize(stream_));
+    if (const cudaError_t code = std::exchange(noted_, cudaSuccess); code != cudaSuccess) return failed("run a step", code);
+    return ok_status();
+  }
+
+  std::span<const float> host(const Tensor& t) override {
+    const size_t bytes = static_cast<size_t>(t.shape.elements()) * sizeof(float);
+    if (bytes == 0) return {};
+    std::byte* to = stage(bytes);
+    if (!to || cudaMemcpyAsync(to, t.data, bytes, cudaMemcpyDeviceToHost, stream_) != cudaSuccess || cudaStreamSynchronize(stream_) != cudaSuccess) {
+      std::vector<float>& none = lost_.emplace_back(static_cast<size_t>(t.shape.elements()));
+      note(cudaGetLastError());
+      return none;
+    }
+    return {reinterpret_cast<const float*>(to), static_cast<size_t>(t.shape.elements())};
+  }
+
+ private:
+  CacheKind kind() const { return options_.precision == Precision::exact ? CacheKind::f32 : CacheKind::half; }
+  // A failure that finish reports.
+  void note(cudaError_t code) const {
+    if (code != cudaSuccess && noted_ == cudaSuccess) noted_ = code;
+  }
+  void fetch(std::span<std::byte> out, size_t& at, const std::byte* from, size_t n) const { note(cudaMemcpyAsync(out.data() + at, from, n, cudaMemcpyDeviceToHost, stream_)), at += n; }
+  void send(std::span<const std::byte> in, size_t& at, std::byte* to, size_t n) { note(cudaMemcpyAsync(to, in.data() + at, n, cudaMemcpyHostToDevice, stream_)), at += n; }
+
+  Error no_memory(size_t wanted, cudaError_t code) const {
+    size_t free = 0, total = 0;
+    cudaGetLastError();
+    cudaMemGetInfo(&free, &total);
+    if (code != cudaErrorMemoryAllocation) return failed("take GPU memory", code);
+    return {Code::device, "cannot take " + std::to_string(wanted >> 20) + " MiB of GPU memory: " + std::to_string(free >> 20) + " MiB of " + std::to_string(total >> 20) + " are free"};
+  }
+
+  // Pinned memory for what crosses the bus in this step.
+  std::byte* stage(size_t bytes) {
+    bytes = (bytes + 255) / 256 * 256;
+    if (staged_ + bytes > staging_size_) {
+      if (staged_ > 0) {  // spans into the old memory stay valid until the next begin
+        std::vector<float>& more = lost_.emplace_back(bytes / sizeof(float));
+        return reinterpret_cast<std::byte*>(more.data());
+      }
+      cudaFreeHost(staging_);
+      staging_ = nullptr, staging_size_ = 0;
+      if (cudaMallocHost(&staging_, std::max(2 * bytes, size_t{8} << 20)) != cudaSuccess) return cudaGetLastError(), nullptr;
+      staging_size_ = std::max(2 * bytes, size_t{8} << 20);
+    }
+    staged_ += bytes;
+    return static_cast<std::byte*>(staging_) + staged_ - bytes;
+  }
+
+  template <class T> Status send_table(const std::vector<T>& from, T* to) {
+    if (from.empty()) return ok_status();
+    const size_t bytes = from.size() * sizeof(T);
+    std::byte* at = stage(bytes);
+    if (!at) return no_memory(bytes, cudaErrorMemoryAllocation);
+    std::memcpy(at, from.data(), bytes);
+    CUDA_TRY("send a step's tables", cudaMemcpyAsync(to, at, bytes, cudaMemcpyHostToDevice, stream_));
+    return ok_status();
+  }
+  Status send_tables() {
+    TRY_STATUS(send_table(tables_.ids, tables_.ids_on_device));
+    TRY_STATUS(send_table(tables_.positions, tables_.positions_on_device));
+    TRY_STATUS(send_table(tables_.row_sequence, tables_.row_sequence_on_device));
+    TRY_STATUS(send_table(tables_.picked, tables_.picked_on_device));
+    TRY_STATUS(send_table(tables_.sequences, tables_.sequences_on_device));
+    return send_table(tables_.pages, tables_.pages_on_device);
+  }
+
+  Status launch_all() {
+    Recording& r = encoder_.recording;
+    for (const Launch& l : r.launches) {
+      cudaLaunchConfig_t config{};
+      config.gridDim = l.grid, config.blockDim = l.block, config.dynamicSmemBytes = l.shared_bytes, config.stream = stream_;
+      cudaLaunchAttribute overlap{};
+      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      overlap.val.programmaticStreamSerializationAllowed = 1;
+      config.attrs = &overlap, config.numAttrs = overlap_ ? 1 : 0;
+      void* arguments[] = {r.arguments.data() + l.at};
+      if (const cudaError_t code = cudaLaunchKernelExC(&config, l.kernel, arguments); code != cudaSuccess) return failed((std::string("launch ") + l.name).c_str(), code);
+    }
+    return ok_status();
+  }
+
+  // The same launches as before, with the same arguments: one graph. What differs lies in the tables.
+  Status replay() {
+    const Recording& r = encoder_.recording;
+    std::vector<std::byte> key(r.launches.size() * sizeof(Launch));
+    std::memcpy(key.data(), static_cast<const void*>(r.launches.data()), key.size());
+    const uint64_t signature = xxh64(r.arguments) * 0x9E3779B97F4A7C15ull ^ xxh64(key);
+    if (const cudaGraphExec_t ready = graphs_.find(signature)) {
+      CUDA_TRY("run a recorded step", cudaGraphLaunch(ready, stream_));
+      return ok_status();
+    }
+    CUDA_TRY("record a step", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    const Status launched = launch_all();
+    cudaGraph_t graph = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
+    if (!launched) return launched.error();
+    if (ended != cudaSuccess) return failed("record a step", ended);
+    cudaGraphExec_t ready = nullptr;
+    const cudaError_t made = cudaGraphInstantiate(&ready, graph, 0);
+    cudaGraphDestroy(graph);
+    if (made != cudaSuccess) return failed("record a step", made);
+    graphs_.keep(signature, ready);
+    CUDA_TRY("run a recorded step", cudaGraphLaunch(ready, stream_));
+    return ok_status();
+  }
+
+  const DeviceOptions options_;
+  const std::string name_;
+  const bool overlap_;  // kernels may start while the one before them still runs
+  cpu::Team team_;      // packs weights
+  cudaStream_t stream_ = nullptr;
+  void *tables_memory_ = nullptr, *staging_ = nullptr;
+  size_t staging_size_ = 0, staged_ = 0, weight_bytes_ = 0;
+  std::list<std::vector<float>> lost_;
+  Tables tables_;
+  DeviceState state_;
+  CudaEncoder encoder_;
+  Graphs graphs_;
+  mutable cudaError_t noted_ = cudaSuccess;
+};
+
+}  // namespace
+}  // namespace cuda
+
+Result<std::unique_ptr<Device>> make_cuda_device(const DeviceOptions& options) {
+  int count = 0, driver = 0;
+  cudaDriverGetVersion(&driver);
+  if (driver == 0) return Error{Code::unsupported, "cannot use an NVIDIA GPU: no driver is installed"};
+  if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess)
+    return Error{Code::unsupported, "cannot use an NVIDIA GPU: " + std::string(cudaGetErrorString(code)) + " (driver for CUDA " + std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) + ", " +
+                                        std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10) + " needed)"};
+  if (count == 0) return Error{Code::unsupported, "cannot use an NVIDIA GPU: the driver sees none"};
+  cudaDeviceProp properties{};
+  if (const cudaError_t code = cudaGetDeviceProperties(&properties, 0); code != cudaSuccess) return cuda::failed("ask the GPU what it is", code);
+  if (properties.major < 8) return Error{Code::unsupported, "cannot use " + std::string(properties.name) + ": compute capability 8.0 or later expected, " + std::to_string(properties.major) + "." + std::to_string(properties.minor) + " found"};
+  if (options.kv == KvType::int8) return Error{Code::unsupported, "cannot keep int8 keys and values on the GPU yet: half expected"};
+  auto device = std::make_unique<cuda::CudaDevice>(options, properties);
+  TRY_STATUS(device->start());
+  return std::unique_ptr<Device>(std::move(device));
+}

@@ -1,0 +1,223 @@
+// encoder: shapes become grids; nothing here waits for the device.
+#include "device/cuda/encoder.h"
+
+#include <algorithm>
+
+namespace cuda {
+namespace {
+
+constexpr int kThreads = 256, kDecodeSplits = 32;
+
+const DeviceMatrix& matrix_of(const Weight& w) {
+  const auto* matrix = dynamic_cast<const DeviceMatrix*>(&w);
+  CHECK(matrix);
+  return *matrix;
+}
+const float* values_of(const Weight& w) { return static_cast<const DeviceVector&>(w).data; }
+unsigned ceil_div(int64_t n, int64_t d) { return static_cast<unsigned>((n + d - 1) / d); }
+
+}  // namespace
+
+void CudaEncoder::reset() {
+  recording.launches.clear();
+  recording.arguments.clear();
+  arena.rewind({});
+  tables_.ids.clear(), tables_.positions.clear(), tables_.row_sequence.clear(), tables_.pages.clear(), tables_.picked.clear(), tables_.sequences.clear();
+  has_batch_ = false;
+  kept_ = {};
+  refusal = nullptr;
+}
+
+StepTables CudaEncoder::tables_of(const Batch& b) {
+  if (!has_batch_) {
+    has_batch_ = true;
+    tables_.positions.assign(b.positions.begin(), b.positions.end());
+    const int32_t page_tokens = state_.page_tokens();
+    for (size_t i = 0; i < b.sequences.size(); i++) {
+      const SequenceRows& s = b.sequences[i];
+      tables_.sequences.push_back({s.first_row, s.n_rows, s.past, s.slot, static_cast<int32_t>(tables_.pages.size())});
+      for (int32_t r = 0; r < s.n_rows; r++) tables_.row_sequence.push_back(static_cast<int32_t>(i));
+      if (s.pages && page_tokens > 0)
+        for (int32_t p = 0; p < (s.past + s.n_rows + page_tokens - 1) / page_tokens; p++) tables_.pages.push_back(s.pages[p]);
+    }
+  }
+  return {tables_.ids_on_device, tables_.positions_on_device, tables_.row_sequence_on_device, tables_.sequences_on_device, tables_.pages_on_device};
+}
+
+Tensor CudaEncoder::embed(const Weight& table, std::span<const TokenId> ids, float scale) {
+  const Matrix& m = matrix_of(table).matrix;
+  tables_.ids.assign(ids.begin(), ids.end());
+  const Tensor out = fresh({std::ssize(ids), m.cols});
+  recording.push("embed", embed_kernel(), dim3(ceil_div(m.cols, 4 * 128), static_cast<unsigned>(ids.size())), 128, 0, EmbedArgs{m, tables_.ids_on_device, out.data, scale});
+  return out;
+}
+
+Tensor CudaEncoder::linear(const Tensor& x, const Weight& w, const Weight* bias) {
+  const DeviceMatrix& weight = matrix_of(w);
+  const Matrix& m = weight.matrix;
+  const auto rows = static_cast<int32_t>(x.shape.elements() / m.cols);
+  const Tensor out = fresh({rows, m.rows});
+  int rows_per_block = 1;
+  bool tensor_cores = false;
+  const void* kernel = linear_kernel(m.layout, rows, exact_ || weight.precise, &rows_per_block, &tensor_cores);
+  if (!kernel) return refuse("a matrix of a layout without a kernel"), out;
+  const unsigned tiles = ceil_div(m.rows, 16);
+  recording.push("linear", kernel, dim3(tensor_cores ? ceil_div(tiles, 8) : tiles, ceil_div(rows, rows_per_block)), 256, 0, LinearArgs{m, x.data, bias ? values_of(*bias) : nullptr, out.data, rows});
+  return out;
+}
+
+void CudaEncoder::linears(const Tensor& x, std::span<const Weight* const> w, std::span<Tensor> out) {
+  for (size_t i = 0; i < w.size(); i++) out[i] = linear(x, *w[i], nullptr);
+}
+
+Tensor CudaEncoder::rms_norm(const Tensor& x, const Weight* gain, float eps) {
+  const Tensor out = fresh(x.shape);
+  recording.push("norm", norm_kernel(), dim3(static_cast<unsigned>(x.shape.rows())), kThreads, 0, NormArgs{x.data, gain ? values_of(*gain) : nullptr, out.data, static_cast<int32_t>(x.shape.back()), eps});
+  return out;
+}
+
+const float* CudaEncoder::frequencies(const Rope& rope) {
+  for (const RopeOnDevice& r : ropes_)
+    if (r.rope == &rope) return r.inverse_frequencies;
+  float* data = nullptr;
+  const size_t bytes = rope.inverse_frequencies.size() * sizeof(float);
+  if (cudaMalloc(reinterpret_cast<void**>(&data), std::max<size_t>(bytes, 4)) != cudaSuccess || cudaMemcpy(data, rope.inverse_frequencies.data(), bytes, cudaMemcpyHostToDevice) != cudaSuccess) refuse("no memory for rotary frequencies");
+  ropes_.push_back({&rope, data});
+  return data;
+}
+
+void CudaEncoder::rope(Tensor& heads, const Batch& b, const Rope& rope) {
+  const Tensor out = fresh(heads.shape);
+  recording.push("rope", rope_kernel(), dim3(static_cast<unsigned>(heads.shape[0])), kThreads, 0,
+                 RopeArgs{heads.data, out.data, tables_of(b), frequencies(rope), static_cast<int32_t>(heads.shape[1]), static_cast<int32_t>(heads.shape[2]), static_cast<int32_t>(rope.inverse_frequencies.size()),
+                          rope.magnitude, rope.pairs == RopePairs::adjacent});
+  heads = out;
+}
+
+void CudaEncoder::append(StateRef s, const Tensor& k, const Tensor& v, const Batch& b) {
+  recording.push("append", append_kernel(state_.kind()), dim3(static_cast<unsigned>(b.ids.size())), kThreads, 0, AppendArgs{state_.cache(s), k.data, v.data, tables_of(b)});
+}
+
+Tensor CudaEncoder::attention(const Tensor& q, StateRef s, const Batch& b, const AttentionOptions& o) {
+  const CacheOnDevice cache = state_.cache(s);
+  const Tensor out = fresh({q.shape[0], q.shape[1], cache.value_dim});
+  if (cache.key_dim > 512 || cache.value_dim > 512) return refuse("attention heads wider than 512"), out;
+  const bool decode = std::ranges::all_of(b.sequences, [](const SequenceRows& r) { return r.n_rows == 1; });
+  AttentionArgs a{};
+  a.cache = cache;
+  a.q = q.data, a.y = out.data;
+  a.step = tables_of(b);
+  a.n_heads = static_cast<int32_t>(q.shape[1]), a.rows = static_cast<int32_t>(q.shape[0]);
+  a.n_splits = decode ? kDecodeSplits : 1;  // fixed, whatever else is in the batch: the same sums alone and among others
+  a.window = o.window, a.scale = o.scale, a.causal = o.causal;
+  if (a.n_splits > 1) a.partials = arena.array<float>(q.shape[0] * a.n_heads * a.n_splits * (cache.value_dim + 2));
+  recording.push("attention", attention_kernel(state_.kind()), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(cache.n_kv_heads), static_cast<unsigned>(a.n_splits)), 128,
+                 4 * static_cast<size_t>(cache.value_dim + 2) * sizeof(float), a);
+  if (a.n_splits > 1) recording.push("merge", merge_attention_kernel(), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.n_heads)), 128, 0, a);
+  return out;
+}
+
+Tensor CudaEncoder::elementwise(const char* name, Elementwise op, const Tensor& a, const float* b, float factor) {
+  const Tensor out = fresh(a.shape);
+  recording.push(name, elementwise_kernel(op), dim3(ceil_div(a.shape.elements(), kThreads)), kThreads, 0, ElementwiseArgs{a.data, b, out.data, a.shape.elements(), factor});
+  return out;
+}
+Tensor CudaEncoder::gate(const Tensor& g, const Tensor& u, Activation a) { return elementwise("gate", a == Activation::silu ? Elementwise::gate_silu : Elementwise::gate_gelu, g, u.data); }
+Tensor CudaEncoder::sigmoid_gate(const Tensor& x, const Tensor& g) { return elementwise("gate", Elementwise::sigmoid_gate, x, g.data); }
+Tensor CudaEncoder::add(const Tensor& a, const Tensor& b) { return elementwise("add", Elementwise::add, a, b.data); }
+Tensor CudaEncoder::scale(const Tensor& x, float factor) { return elementwise("scale", Elementwise::scale, x, nullptr, factor); }
+Tensor CudaEncoder::softcap(const Tensor& x, float cap) { return elementwise("softcap", Elementwise::softcap, x, nullptr, cap); }
+
+Tensor CudaEncoder::add_gated(const Tensor& a, const Tensor& b, const Tensor& g) {
+  const Tensor out = fresh(a.shape);
+  const int64_t n = a.shape.back();
+  recording.push("add", add_gated_kernel(), dim3(ceil_div(n, kThreads), static_cast<unsigned>(a.shape.rows())), kThreads, 0, AddGatedArgs{a.data, b.data, g.data, out.data, static_cast<int32_t>(n)});
+  return out;
+}
+
+Tensor CudaEncoder::columns(const Tensor& x, int64_t first, int64_t count) {
+  const int64_t rows = x.shape.rows();
+  const Tensor out = fresh({rows, count});
+  recording.push("copy", columns_kernel(), dim3(ceil_div(count, kThreads), static_cast<unsigned>(rows)), kThreads, 0, ColumnsArgs{x.data, out.data, first, count, x.shape.back()});
+  return out;
+}
+
+Tensor CudaEncoder::rows(const Tensor& x, std::span<const int32_t> which) {
+  const int64_t n = x.shape.back();
+  const Tensor out = fresh({std::ssize(which), n});
+  const int32_t* on_device = tables_.picked_on_device + tables_.picked.size();
+  tables_.picked.insert(tables_.picked.end(), which.begin(), which.end());
+  recording.push("copy", rows_kernel(), dim3(ceil_div(n, kThreads), static_cast<unsigned>(which.size())), kThreads, 0, RowsArgs{x.data, out.data, on_device, n});
+  return out;
+}
+
+Tensor CudaEncoder::carry(const Tensor& x) {
+  if (!kept_.data) {
+    kept_ = fresh(x.shape);
+    layer_begin_ = arena.mark();
+  }
+  recording.push("copy", elementwise_kernel(Elementwise::copy), dim3(ceil_div(x.shape.elements(), kThreads)), kThreads, 0, ElementwiseArgs{x.data, nullptr, kept_.data, x.shape.elements(), 0});
+  arena.rewind(layer_begin_);
+  return kept_;
+}
+
+Routes CudaEncoder::route(const Tensor& scores, int top_k, bool renormalise) {
+  const int64_t rows = scores.shape.rows(), n = scores.shape.back();
+  const Routes out{arena.array<int32_t>(rows * top_k), arena.array<float>(rows * top_k), static_cast<int32_t>(rows), top_k};
+  if (top_k > 32 || n > 8192) return refuse("more than 32 experts a row, or more than 8192 experts"), out;
+  recording.push("route", route_kernel(), dim3(static_cast<unsigned>(rows)), 32, static_cast<size_t>(n) * sizeof(float), RouteArgs{scores.data, out.experts, out.weights, static_cast<int32_t>(n), top_k, renormalise});
+  return out;
+}
+
+Tensor CudaEncoder::experts(const Tensor& x, const Routes& r, const Weight& gate, const Weight& up, const Weight& down, Activation activation) {
+  ExpertArgs a{};
+  a.gate = matrix_of(gate).matrix, a.up = matrix_of(up).matrix, a.down = matrix_of(down).matrix;
+  const int64_t entries = int64_t{r.rows} * r.top_k;
+  const Tensor out = fresh({r.rows, a.down.rows});
+  a.x = x.data, a.experts = r.experts, a.weights = r.weights;
+  a.hidden = arena.array<float>(entries * a.gate.rows);
+  a.y = out.data;
+  a.rows = r.rows, a.top_k = r.top_k, a.activation = activation;
+  const unsigned up_tiles = ceil_div(a.gate.rows, 16), down_tiles = ceil_div(a.down.rows, 16);
+  const bool same = a.gate.layout.codes == a.up.layout.codes && a.gate.layout.scales == a.up.layout.scales;
+  if (!same || !experts_up_kernel(a.gate.layout) || !experts_down_kernel(a.down.layout)) return refuse("experts of a layout without a kernel"), out;
+  if (exact_ || r.rows <= 2 * kFewRows) {
+    recording.push("experts up", experts_up_kernel(a.gate.layout), dim3(up_tiles, static_cast<unsigned>(entries)), 256, 0, a);
+    recording.push("experts down", experts_down_kernel(a.down.layout), dim3(down_tiles, static_cast<unsigned>(r.rows)), 256, static_cast<size_t>(r.top_k) * 16 * sizeof(float), a);
+    return out;
+  }
+  const auto n_experts = static_cast<int32_t>(matrix_of(gate).n_experts);
+  a.max_blocks = static_cast<int32_t>(std::min<int64_t>(entries, entries / kGroupRows + n_experts));
+  a.groups = {arena.array<int32_t>(n_experts + 1), arena.array<int32_t>(entries), arena.array<int32_t>(a.max_blocks), arena.array<int32_t>(a.max_blocks)};
+  recording.push("group", group_kernel(), dim3(1), 1024, static_cast<size_t>(n_experts + 1) * sizeof(int32_t), GroupArgs{r.experts, a.groups, static_cast<int32_t>(entries), n_experts, a.max_blocks});
+  recording.push("experts up", grouped_up_kernel(a.gate.layout), dim3(ceil_div(up_tiles, 8), static_cast<unsigned>(a.max_blocks)), 256, 0, a);
+  ExpertArgs each = a;
+  each.y = arena.array<float>(entries * a.down.rows);
+  recording.push("experts down", grouped_down_kernel(a.down.layout), dim3(ceil_div(down_tiles, 8), static_cast<unsigned>(a.max_blocks)), 256, 0, each);
+  a.x = each.y;
+  recording.push("experts sum", combine_kernel(), dim3(ceil_div(a.down.rows, kThreads), static_cast<unsigned>(r.rows)), kThreads, 0, a);
+  return out;
+}
+
+Tensor CudaEncoder::gated_delta(const Tensor& qkv, const Tensor& z, const Tensor& a, const Tensor& b, const DeltaWeights& w, const DeltaDims& d, StateRef s, const Batch& batch) {
+  const int64_t rows = qkv.shape.rows(), channels = qkv.shape.back();
+  const Tensor out = fresh({rows, int64_t{d.n_value_heads} * d.value_dim});
+  if (d.key_dim > 256) return refuse("delta-rule heads wider than 256"), out;
+  DeltaArgs args{};
+  args.qkv = qkv.data, args.z = z.data, args.a = a.data, args.b = b.data;
+  args.taps = values_of(*w.taps), args.neg_exp_a = values_of(*w.neg_exp_a), args.dt_bias = values_of(*w.dt_bias), args.gain = values_of(*w.norm);
+  args.mixed = arena.array<float>(rows * channels), args.y = out.data;
+  args.history = state_.history(s), args.state = state_.delta(s);
+  args.step = tables_of(batch);
+  args.rows = static_cast<int32_t>(rows), args.n_sequences = static_cast<int32_t>(batch.sequences.size());
+  args.n_key_heads = d.n_key_heads, args.n_value_heads = d.n_value_heads, args.key_dim = d.key_dim, args.value_dim = d.value_dim;
+  args.kernel = state_.spec(s).conv_kernel, args.eps = w.eps, args.tiled = d.tiled;
+  const auto n = static_cast<unsigned>(rows), sequences = static_cast<unsigned>(batch.sequences.size());
+  recording.push("convolution", convolution_kernel(), dim3(ceil_div(channels, kThreads), n), kThreads, 0, args);
+  recording.push("history", delta_history_kernel(), dim3(ceil_div(channels, kThreads), sequences), kThreads, 0, args);
+  recording.push("delta rule", delta_kernel(), dim3(static_cast<unsigned>(d.n_value_heads), ceil_div(d.value_dim, kDeltaColumns), sequences), 256, (2 * static_cast<size_t>(d.key_dim) + 2 * 8 * 32 + 16) * sizeof(float), args);
+  recording.push("norm", delta_finish_kernel(), dim3(n, static_cast<unsigned>(d.n_value_heads)), 128, 0, args);
+  return out;
+}
+
+}  // namespace cuda

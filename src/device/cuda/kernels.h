@@ -1,0 +1,104 @@
+// kernels: what the host tells each CUDA kernel, one struct per operation, and which kernel serves it. Pointers are device memory.
+#pragma once
+#include <cstdint>
+#include "device/cpu/packed.h"
+#include "device/device.h"
+
+namespace cuda {
+
+using cpu::PackCodes;
+using cpu::PackLayout;
+using cpu::PackScales;
+
+// A packed matrix (device/cpu/packed.h), or several stacked experts of one shape.
+struct Matrix {
+  const uint8_t* data = nullptr;
+  int64_t tile_bytes = 0, expert_bytes = 0;
+  int32_t rows = 0, cols = 0;
+  float post_scale = 1;
+  PackLayout layout;
+};
+
+// One sequence of the step, as kernels read it: what changes from step to step lies in device memory, so that a recorded step can be replayed.
+struct SequenceOnDevice { int32_t first_row, n_rows, past, slot, pages; };  // pages: where its page table begins in StepTables::pages
+struct StepTables {
+  const int32_t *ids, *positions, *row_sequence;
+  const SequenceOnDevice* sequences;
+  const int32_t* pages;
+};
+
+struct EmbedArgs { Matrix table; const int32_t* ids; float* y; float scale; };
+struct LinearArgs { Matrix w; const float* x; const float* bias; float* y; int32_t rows; };
+struct NormArgs { const float *x, *gain; float* y; int32_t n; float eps; };
+struct RopeArgs { const float* x; float* y; StepTables step; const float* inverse_frequencies; int32_t n_heads, dim, half; float magnitude; bool adjacent; };
+struct CacheOnDevice { void *keys, *values; int32_t page_tokens, n_kv_heads, key_dim, value_dim; };  // [page][token][kv head][dim]
+struct AppendArgs { CacheOnDevice cache; const float *k, *v; StepTables step; };
+struct AttentionArgs {
+  CacheOnDevice cache;
+  const float* q;
+  float *y, *partials;   // partials: [rows, heads, splits, value_dim + 2]
+  StepTables step;
+  int32_t n_heads, n_splits, window, rows;
+  float scale;
+  bool causal;
+};
+enum class Elementwise : uint8_t { gate_silu, gate_gelu, sigmoid_gate, add, scale, softcap, copy };
+struct ElementwiseArgs { const float *a, *b; float* y; int64_t n; float factor; };
+struct AddGatedArgs { const float *a, *b, *g; float* y; int32_t n; };
+struct ColumnsArgs { const float* x; float* y; int64_t first, count, width; };
+struct RowsArgs { const float* x; float* y; const int32_t* which; int64_t n; };
+struct RouteArgs { const float* scores; int32_t* experts; float* weights; int32_t n, top_k; bool renormalise; };
+// Routed rows grouped by expert: entry i of `order` is row * top_k + slot; those of expert e are [start[e], start[e + 1]). A block of the
+// grouped product takes kGroupRows entries of one expert: block_expert and block_first say which, -1 behind the last.
+struct Groups { int32_t *start, *order, *block_expert, *block_first; };
+struct GroupArgs { const int32_t* experts; Groups to; int32_t entries, n_experts, max_blocks; };
+struct ExpertArgs {
+  Matrix gate, up, down;
+  const float* x;
+  float *hidden, *y;      // hidden: [rows * top_k, ffn]
+  const int32_t* experts;
+  const float* weights;
+  Groups groups;
+  int32_t rows, top_k, max_blocks;
+  Activation activation;
+};
+struct DeltaArgs {
+  const float *qkv, *z, *a, *b, *taps, *neg_exp_a, *dt_bias, *gain;
+  float *mixed, *y;       // mixed: [rows, channels], the convolution's result
+  float *history, *state; // of all slots: [slot][kernel - 1][channels], [slot][value heads][key_dim][value_dim]
+  StepTables step;
+  int32_t rows, n_sequences, n_key_heads, n_value_heads, key_dim, value_dim, kernel;
+  float eps;
+  bool tiled;
+};
+
+inline constexpr int kGroupRows = 64;     // entries of one block of a grouped product
+inline constexpr int kFewRows = 8;        // linear: below this a step is bound by reading weights
+inline constexpr int kDeltaColumns = 32;  // of a head's state that one block carries
+
+// Kernels by what they serve; null when none does. Their only parameter is the struct.
+enum class CacheKind : uint8_t { half, f32 };
+const void* embed_kernel();
+const void* linear_kernel(PackLayout layout, int32_t rows, bool exact, int* rows_per_block, bool* tensor_cores);
+const void* norm_kernel();
+const void* rope_kernel();
+const void* append_kernel(CacheKind kind);
+const void* attention_kernel(CacheKind kind);
+const void* merge_attention_kernel();
+const void* elementwise_kernel(Elementwise op);
+const void* add_gated_kernel();
+const void* columns_kernel();
+const void* rows_kernel();
+const void* route_kernel();
+const void* group_kernel();
+const void* experts_up_kernel(PackLayout layout);
+const void* experts_down_kernel(PackLayout layout);
+const void* grouped_up_kernel(PackLayout layout);
+const void* grouped_down_kernel(PackLayout layout);
+const void* combine_kernel();
+const void* convolution_kernel();
+const void* delta_kernel();
+const void* delta_history_kernel();
+const void* delta_finish_kernel();
+
+}  // namespace cuda
