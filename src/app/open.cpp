@@ -99,6 +99,7 @@ Result<OpenedFile> open_file(const Options& options) {
 DeviceOptions device_options(const Options& options) {
   DeviceOptions device;
   device.precision = options.precision;
+  device.device = options.device;
   device.threads = options.threads;
   device.isa = options.isa;
   device.kv = options.kv;
@@ -150,7 +151,7 @@ Result<OpenedModel> open_parts(const Options& options) {
 Status load_parts(OpenedModel& model, const Options& options, const OpenTuning& tuning) {
   const double begin = seconds_now();
   TRY(const DeviceOptions wanted, device_options(options, *model.file.weights));
-  TRY(auto device, make_cpu_device(wanted));
+  TRY(auto device, make_device(wanted));
   TRY(auto loaded, load_with_progress(*model.file.weights, *device, tuning.quiet));
   model.parts = std::move(loaded.parts);
   std::ranges::move(loaded.notes, std::back_inserter(model.notes));

@@ -51,6 +51,8 @@ const OptionSpec kRows[] = {
     {kDevice, "-t, --threads", "N", "a whole number from 0 to 1024", "threads; 0: one per physical core", "CALLA_THREADS",
      [](Options& o, std::string_view v) { return parse_number(v, 0, 1024, o.threads); }},
     {kDevice, "--precision", "WORD", "exact or fast", "exact: float32 throughout on the stored weights; fast may quantise activations", "CALLA_PRECISION", set_precision},
+    {kDevice, "--device", "WORD", "cpu, cuda or auto", "where the model runs; auto: an NVIDIA GPU where there is one", "CALLA_DEVICE",
+     [](Options& o, std::string_view v) { return (v == "cpu" || v == "cuda" || v == "auto") && (o.device = v, true); }},
     {kDevice, "--isa", "WORD", "scalar, avx2, avx512, amx or neon", "force one instruction set", "CALLA_ISA", set_isa},
     {kDevice, "--kv", "WORD", "half or int8", "how keys and values are kept; int8 takes half the memory, for long contexts", "CALLA_KV",
      [](Options& o, std::string_view v) { return (v == "half" || v == "int8") && (o.kv = v == "int8" ? KvType::int8 : KvType::half, true); }},

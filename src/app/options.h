@@ -13,7 +13,7 @@ struct Options {
   std::string model;                   // as the user named it
   int context = 0, threads = 0;        // 0: the model's own; physical cores
   Precision precision = Precision::fast;
-  std::string isa;
+  std::string device = "cpu", isa;
   KvType kv = KvType::half;
   bool pin = false, trace_dispatch = false, profile = false, packed = false;
 

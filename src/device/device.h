@@ -122,6 +122,7 @@ enum class Precision : uint8_t { fast, exact };  // exact: stored weights, float
 struct DeviceOptions {
   Precision precision = Precision::fast;
   KvType kv = KvType::half;
+  std::string device = "cpu";  // "cpu", "cuda", or "auto": the best one that is here
   int threads = 0;          // 0: physical cores
   std::string isa;          // "", "scalar", "avx2", "avx512", "amx", "neon"
   bool pin = false;
@@ -165,6 +166,7 @@ class Device {
   virtual Status finish() = 0;                              // runs what was recorded; tensors may be read on the host afterwards
   virtual std::span<const float> host(const Tensor& t) = 0; // valid until the next begin()
 };
+Result<std::unique_ptr<Device>> make_device(const DeviceOptions& options);  // the one that `device` names
 Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options);
 Result<std::unique_ptr<Device>> make_cuda_device(const DeviceOptions& options);  // unsupported, and why, where there is none
 // Reads everything in a packed file and compares it with its checksums; the number of bytes.

@@ -24,8 +24,9 @@ class Runner {
     auto r = std::make_unique<Runner>();
     DeviceOptions options;
     options.precision = Precision::exact;
+    if (const char* device = std::getenv("CALLA_TEST_DEVICE")) options.device = device;
     TRY(r->file_, open_weights(path));
-    TRY(r->device_, make_cpu_device(options));
+    TRY(r->device_, make_device(options));
     TRY(r->loaded_, load_model(*r->file_, *r->device_));
     for (int32_t i = 0; i < 8; i++) r->pages_.push_back(i);
     return r;
