@@ -25,6 +25,7 @@ class Runner {
     DeviceOptions options;
     options.precision = Precision::exact;
     if (const char* device = std::getenv("CALLA_TEST_DEVICE")) options.device = device;
+    if (std::getenv("CALLA_TEST_FAST")) options.precision = Precision::fast;
     TRY(r->file_, open_weights(path));
     TRY(r->device_, make_device(options));
     TRY(r->loaded_, load_model(*r->file_, *r->device_));

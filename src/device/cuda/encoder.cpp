@@ -2,6 +2,8 @@
 #include "device/cuda/encoder.h"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 namespace cuda {
 namespace {
@@ -24,6 +26,7 @@ void CudaEncoder::reset() {
   arena.rewind({});
   tables_.ids.clear(), tables_.positions.clear(), tables_.row_sequence.clear(), tables_.pages.clear(), tables_.picked.clear(), tables_.sequences.clear();
   has_batch_ = false;
+  makers_.clear(), ready_.clear();
   kept_ = {};
   refusal = nullptr;
 }
@@ -52,27 +55,119 @@ Tensor CudaEncoder::embed(const Weight& table, std::span<const TokenId> ids, flo
   return out;
 }
 
-Tensor CudaEncoder::linear(const Tensor& x, const Weight& w, const Weight* bias) {
-  const DeviceMatrix& weight = matrix_of(w);
+Acts CudaEncoder::fresh_acts(int64_t n) { return {arena.array<int8_t>(n), arena.array<int8_t>(n), arena.array<float>((n + 15) / 16)}; }
+
+template <class Args> void CudaEncoder::remember(const float* data) {
+  makers_.push_back({data, recording.launches.size() - 1, [](Recording& r, size_t launch, const Acts& acts) {
+                       Args args = r.arguments_of<Args>(launch);
+                       args.acts = acts;
+                       r.change(launch, args);
+                     }});
+}
+
+Acts CudaEncoder::acts_of(const float* x, int64_t n) {
+  for (const Ready& r : ready_)
+    if (r.data == x && r.n == n) return r.acts;
+  const Acts acts = fresh_acts(n);
+  ready_.push_back({x, n, acts});
+  for (const Maker& m : makers_)
+    if (m.data == x) return m.want(recording, m.launch, acts), acts;
+  recording.push("quantise", quantise_kernel(), dim3(ceil_div(n, kThreads)), kThreads, 0, QuantiseArgs{x, acts, n});
+  return acts;
+}
+
+bool CudaEncoder::takes_few(const DeviceMatrix& weight, int64_t rows) const {
+  int ignored = 0;
+  return !exact_ && rows <= 2 * kFewRows && weight.matrix.cols % 16 == 0 && few_kernel(weight.matrix.layout, 1, &ignored, &ignored) != nullptr;
+}
+
+void CudaEncoder::push_few(const Tensor& x, std::span<const FewTarget> targets, const Matrix& shape, int32_t rows) {
+  FewArgs a{};
+  a.shape = shape, a.shape.data = nullptr, a.shape.rows = 0;
+  if (cpu::is_float(shape.layout.codes)) a.floats = x.data;
+  else a.x = acts_of(x.data, int64_t{rows} * shape.cols);
+  a.rows = rows;
+  int rows_per_block = 1, threads = 0, tiles = 0;
+  const void* kernel = few_kernel(shape.layout, rows, &rows_per_block, &threads);
+  // The same input through a matrix of the same layout just before: one launch for both.
+  if (!recording.launches.empty() && recording.launches.back().kernel == kernel) {
+    Launch& last = recording.launches.back();
+    FewArgs before = recording.arguments_of<FewArgs>(recording.launches.size() - 1);
+    const bool alike = before.floats == a.floats && before.x.high == a.x.high && before.rows == rows && before.shape.tile_bytes == shape.tile_bytes && before.shape.cols == shape.cols &&
+                       before.shape.layout.group == shape.layout.group && before.shape.post_scale == shape.post_scale && before.n_targets + std::ssize(targets) <= kMaxTargets;
+    if (alike) {
+      a = before, tiles = static_cast<int>(last.grid.x);
+      recording.launches.pop_back();
+    }
+  }
+  for (const FewTarget& target : targets) {
+    FewTarget& to = a.targets[a.n_targets++] = target;
+    to.first_tile = tiles;
+    tiles += (target.rows + 15) / 16;
+  }
+  recording.push("linear", kernel, dim3(static_cast<unsigned>(tiles), ceil_div(rows, rows_per_block)), threads, 0, a);
+}
+
+void CudaEncoder::push_linear(const Tensor& x, const DeviceMatrix& weight, const float* bias, float* y, int32_t rows) {
   const Matrix& m = weight.matrix;
-  const auto rows = static_cast<int32_t>(x.shape.elements() / m.cols);
-  const Tensor out = fresh({rows, m.rows});
+  if (takes_few(weight, rows)) {
+    const FewTarget target[] = {{m.data, y, bias, m.rows, 0}};
+    return push_few(x, target, m, rows);
+  }
   int rows_per_block = 1;
   bool tensor_cores = false;
   const void* kernel = linear_kernel(m.layout, rows, exact_ || weight.precise, &rows_per_block, &tensor_cores);
-  if (!kernel) return refuse("a matrix of a layout without a kernel"), out;
+  if (!kernel) return refuse("a matrix of a layout without a kernel");
   const unsigned tiles = ceil_div(m.rows, 16);
-  recording.push("linear", kernel, dim3(tensor_cores ? ceil_div(tiles, 8) : tiles, ceil_div(rows, rows_per_block)), 256, 0, LinearArgs{m, x.data, bias ? values_of(*bias) : nullptr, out.data, rows});
+  recording.push("linear", kernel, dim3(tensor_cores ? ceil_div(tiles, 8) : tiles, ceil_div(rows, rows_per_block)), 256, 0, LinearArgs{m, x.data, bias, y, rows});
+}
+
+Tensor CudaEncoder::linear(const Tensor& x, const Weight& w, const Weight* bias) {
+  const DeviceMatrix& weight = matrix_of(w);
+  const auto rows = static_cast<int32_t>(x.shape.elements() / weight.matrix.cols);
+  const Tensor out = fresh({rows, weight.matrix.rows});
+  push_linear(x, weight, bias ? values_of(*bias) : nullptr, out.data, rows);
   return out;
 }
 
+// Those of one layout one after another, so that they become one launch.
 void CudaEncoder::linears(const Tensor& x, std::span<const Weight* const> w, std::span<Tensor> out) {
-  for (size_t i = 0; i < w.size(); i++) out[i] = linear(x, *w[i], nullptr);
+  const auto rows = static_cast<int32_t>(x.shape.elements() / matrix_of(*w[0]).matrix.cols);
+  std::vector<size_t> order(w.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto kind = [&](size_t i) {
+    const PackLayout& l = matrix_of(*w[i]).matrix.layout;
+    return std::tuple(l.codes, l.scales, l.group, i);
+  };
+  std::ranges::sort(order, {}, kind);
+  for (size_t i = 0; i < w.size(); i++) out[i] = fresh({rows, matrix_of(*w[i]).matrix.rows});
+  for (const size_t i : order) push_linear(x, matrix_of(*w[i]), nullptr, out[i].data, rows);
 }
 
 Tensor CudaEncoder::rms_norm(const Tensor& x, const Weight* gain, float eps) {
   const Tensor out = fresh(x.shape);
-  recording.push("norm", norm_kernel(), dim3(static_cast<unsigned>(x.shape.rows())), kThreads, 0, NormArgs{x.data, gain ? values_of(*gain) : nullptr, out.data, static_cast<int32_t>(x.shape.back()), eps});
+  const float* values = gain ? values_of(*gain) : nullptr;
+  if (auto addition = addition_of(x.data); addition && !addition->y && addition->n == x.shape.back()) {
+    addition->y = out.data, addition->gain = values, addition->eps = eps;
+    recording.change(recording.launches.size() - 1, *addition);
+    if (x.shape.back() % 16 == 0) remember<AddNormArgs>(out.data);
+    return out;
+  }
+  recording.push("norm", norm_kernel(), dim3(static_cast<unsigned>(x.shape.rows())), kThreads, 0, NormArgs{x.data, values, out.data, static_cast<int32_t>(x.shape.back()), eps, {}});
+  if (x.shape.back() % 16 == 0) remember<NormArgs>(out.data);
+  return out;
+}
+
+std::optional<AddNormArgs> CudaEncoder::addition_of(const float* sum) const {
+  if (recording.launches.empty() || recording.launches.back().kernel != add_norm_kernel()) return std::nullopt;
+  const auto args = recording.arguments_of<AddNormArgs>(recording.launches.size() - 1);
+  return args.sum == sum ? std::optional(args) : std::nullopt;
+}
+
+Tensor CudaEncoder::push_addition(const Tensor& a, const Tensor& b, const float* g) {
+  const Tensor out = fresh(a.shape);
+  const int64_t n = a.shape.back();
+  recording.push("add", add_norm_kernel(), dim3(static_cast<unsigned>(a.shape.rows())), n <= 256 ? 128 : 512, 0, AddNormArgs{a.data, b.data, g, nullptr, nullptr, nullptr, out.data, nullptr, static_cast<int32_t>(n), 0, {}});
   return out;
 }
 
@@ -119,21 +214,25 @@ Tensor CudaEncoder::attention(const Tensor& q, StateRef s, const Batch& b, const
 
 Tensor CudaEncoder::elementwise(const char* name, Elementwise op, const Tensor& a, const float* b, float factor) {
   const Tensor out = fresh(a.shape);
-  recording.push(name, elementwise_kernel(op), dim3(ceil_div(a.shape.elements(), kThreads)), kThreads, 0, ElementwiseArgs{a.data, b, out.data, a.shape.elements(), factor});
+  recording.push(name, elementwise_kernel(op), dim3(ceil_div(a.shape.elements(), kThreads)), kThreads, 0, ElementwiseArgs{a.data, b, out.data, a.shape.elements(), factor, {}});
+  if (a.shape.elements() % 16 == 0) remember<ElementwiseArgs>(out.data);
   return out;
 }
 Tensor CudaEncoder::gate(const Tensor& g, const Tensor& u, Activation a) { return elementwise("gate", a == Activation::silu ? Elementwise::gate_silu : Elementwise::gate_gelu, g, u.data); }
 Tensor CudaEncoder::sigmoid_gate(const Tensor& x, const Tensor& g) { return elementwise("gate", Elementwise::sigmoid_gate, x, g.data); }
-Tensor CudaEncoder::add(const Tensor& a, const Tensor& b) { return elementwise("add", Elementwise::add, a, b.data); }
 Tensor CudaEncoder::scale(const Tensor& x, float factor) { return elementwise("scale", Elementwise::scale, x, nullptr, factor); }
 Tensor CudaEncoder::softcap(const Tensor& x, float cap) { return elementwise("softcap", Elementwise::softcap, x, nullptr, cap); }
 
-Tensor CudaEncoder::add_gated(const Tensor& a, const Tensor& b, const Tensor& g) {
+// An addition to what was just added up is one launch with it.
+Tensor CudaEncoder::add(const Tensor& a, const Tensor& b) {
+  auto addition = addition_of(b.data);
+  if (!addition || addition->y || addition->c || addition->n != a.shape.back() || a.shape.elements() != b.shape.elements()) return push_addition(a, b, nullptr);
   const Tensor out = fresh(a.shape);
-  const int64_t n = a.shape.back();
-  recording.push("add", add_gated_kernel(), dim3(ceil_div(n, kThreads), static_cast<unsigned>(a.shape.rows())), kThreads, 0, AddGatedArgs{a.data, b.data, g.data, out.data, static_cast<int32_t>(n)});
+  addition->c = a.data, addition->part = addition->sum, addition->sum = out.data;
+  recording.change(recording.launches.size() - 1, *addition);
   return out;
 }
+Tensor CudaEncoder::add_gated(const Tensor& a, const Tensor& b, const Tensor& g) { return push_addition(a, b, g.data); }
 
 Tensor CudaEncoder::columns(const Tensor& x, int64_t first, int64_t count) {
   const int64_t rows = x.shape.rows();
@@ -156,7 +255,13 @@ Tensor CudaEncoder::carry(const Tensor& x) {
     kept_ = fresh(x.shape);
     layer_begin_ = arena.mark();
   }
-  recording.push("copy", elementwise_kernel(Elementwise::copy), dim3(ceil_div(x.shape.elements(), kThreads)), kThreads, 0, ElementwiseArgs{x.data, nullptr, kept_.data, x.shape.elements(), 0});
+  if (auto addition = addition_of(x.data); addition && !addition->y) {  // nobody else may read x any more
+    addition->sum = kept_.data;
+    recording.change(recording.launches.size() - 1, *addition);
+  } else {
+    recording.push("copy", elementwise_kernel(Elementwise::copy), dim3(ceil_div(x.shape.elements(), kThreads)), kThreads, 0, ElementwiseArgs{x.data, nullptr, kept_.data, x.shape.elements(), 0, {}});
+  }
+  makers_.clear(), ready_.clear();
   arena.rewind(layer_begin_);
   return kept_;
 }
@@ -164,8 +269,9 @@ Tensor CudaEncoder::carry(const Tensor& x) {
 Routes CudaEncoder::route(const Tensor& scores, int top_k, bool renormalise) {
   const int64_t rows = scores.shape.rows(), n = scores.shape.back();
   const Routes out{arena.array<int32_t>(rows * top_k), arena.array<float>(rows * top_k), static_cast<int32_t>(rows), top_k};
-  if (top_k > 32 || n > 8192) return refuse("more than 32 experts a row, or more than 8192 experts"), out;
-  recording.push("route", route_kernel(), dim3(static_cast<unsigned>(rows)), 32, static_cast<size_t>(n) * sizeof(float), RouteArgs{scores.data, out.experts, out.weights, static_cast<int32_t>(n), top_k, renormalise});
+  const void* kernel = route_kernel(static_cast<int32_t>(n));
+  if (top_k > 32 || !kernel) return refuse("more than 32 experts a row, or more than 1024 experts"), out;
+  recording.push("route", kernel, dim3(static_cast<unsigned>(rows)), 32, 0, RouteArgs{scores.data, out.experts, out.weights, static_cast<int32_t>(n), top_k, renormalise});
   return out;
 }
 
@@ -181,6 +287,13 @@ Tensor CudaEncoder::experts(const Tensor& x, const Routes& r, const Weight& gate
   const unsigned up_tiles = ceil_div(a.gate.rows, 16), down_tiles = ceil_div(a.down.rows, 16);
   const bool same = a.gate.layout.codes == a.up.layout.codes && a.gate.layout.scales == a.up.layout.scales;
   if (!same || !experts_up_kernel(a.gate.layout) || !experts_down_kernel(a.down.layout)) return refuse("experts of a layout without a kernel"), out;
+  if (takes_few(matrix_of(gate), r.rows) && takes_few(matrix_of(down), r.rows) && few_up_kernel(a.gate.layout) && few_down_kernel(a.down.layout) && a.gate.rows % 16 == 0) {
+    a.acts = acts_of(x.data, int64_t{r.rows} * a.gate.cols);
+    a.hidden_acts = fresh_acts(entries * a.gate.rows);
+    recording.push("experts up", few_up_kernel(a.gate.layout), dim3(up_tiles, static_cast<unsigned>(entries)), 512, 0, a);
+    recording.push("experts down", few_down_kernel(a.down.layout), dim3(down_tiles, static_cast<unsigned>(r.rows)), 512, static_cast<size_t>(r.top_k) * 32 * sizeof(float), a);
+    return out;
+  }
   if (exact_ || r.rows <= 2 * kFewRows) {
     recording.push("experts up", experts_up_kernel(a.gate.layout), dim3(up_tiles, static_cast<unsigned>(entries)), 256, 0, a);
     recording.push("experts down", experts_down_kernel(a.down.layout), dim3(down_tiles, static_cast<unsigned>(r.rows)), 256, static_cast<size_t>(r.top_k) * 16 * sizeof(float), a);
@@ -206,17 +319,27 @@ Tensor CudaEncoder::gated_delta(const Tensor& qkv, const Tensor& z, const Tensor
   DeltaArgs args{};
   args.qkv = qkv.data, args.z = z.data, args.a = a.data, args.b = b.data;
   args.taps = values_of(*w.taps), args.neg_exp_a = values_of(*w.neg_exp_a), args.dt_bias = values_of(*w.dt_bias), args.gain = values_of(*w.norm);
-  args.mixed = arena.array<float>(rows * channels), args.y = out.data;
+  args.y = out.data;
   args.history = state_.history(s), args.state = state_.delta(s);
   args.step = tables_of(batch);
   args.rows = static_cast<int32_t>(rows), args.n_sequences = static_cast<int32_t>(batch.sequences.size());
   args.n_key_heads = d.n_key_heads, args.n_value_heads = d.n_value_heads, args.key_dim = d.key_dim, args.value_dim = d.value_dim;
   args.kernel = state_.spec(s).conv_kernel, args.eps = w.eps, args.tiled = d.tiled;
   const auto n = static_cast<unsigned>(rows), sequences = static_cast<unsigned>(batch.sequences.size());
+  const dim3 blocks(static_cast<unsigned>(d.n_value_heads), ceil_div(d.value_dim, kDeltaColumns), sequences);
+  args.decoding = std::ranges::all_of(batch.sequences, [](const SequenceRows& r) { return r.n_rows == 1; });
+  if (args.decoding) {
+    recording.push("delta rule", delta_decode_kernel(d.key_dim), blocks, 256, (2 * static_cast<size_t>(d.key_dim) + 32 + 2 * 8 * 32 + 24) * sizeof(float), args);
+    recording.push("norm", delta_finish_kernel(), dim3(n, static_cast<unsigned>(d.n_value_heads)), 128, 0, args);
+    if (d.value_dim % 16 == 0) remember<DeltaArgs>(out.data);
+    return out;
+  }
+  args.mixed = arena.array<float>(rows * channels);
   recording.push("convolution", convolution_kernel(), dim3(ceil_div(channels, kThreads), n), kThreads, 0, args);
   recording.push("history", delta_history_kernel(), dim3(ceil_div(channels, kThreads), sequences), kThreads, 0, args);
-  recording.push("delta rule", delta_kernel(), dim3(static_cast<unsigned>(d.n_value_heads), ceil_div(d.value_dim, kDeltaColumns), sequences), 256, (2 * static_cast<size_t>(d.key_dim) + 2 * 8 * 32 + 16) * sizeof(float), args);
+  recording.push("delta rule", delta_kernel(), blocks, 256, (2 * static_cast<size_t>(d.key_dim) + 2 * 8 * 32 + 16) * sizeof(float), args);
   recording.push("norm", delta_finish_kernel(), dim3(n, static_cast<unsigned>(d.n_value_heads)), 128, 0, args);
+  if (d.value_dim % 16 == 0) remember<DeltaArgs>(out.data);
   return out;
 }
 

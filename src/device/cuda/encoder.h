@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 #include "device/cuda/arena.h"
 #include "device/cuda/kernels.h"
@@ -80,6 +81,17 @@ struct Recording {
     std::memcpy(arguments.data() + at, static_cast<const void*>(&defined), sizeof args);
     launches.push_back({name, kernel, grid, dim3(static_cast<unsigned>(block)), static_cast<uint32_t>(shared_bytes), at, sizeof args, 0});
   }
+  // The arguments of a launch that is not run yet: what follows it may be folded into it.
+  template <class Args> Args arguments_of(size_t launch) const {
+    Args args;
+    std::memcpy(static_cast<void*>(&args), arguments.data() + launches[launch].at, sizeof args);
+    return args;
+  }
+  template <class Args> void change(size_t launch, const Args& args) {
+    Args defined = args;
+    __builtin_clear_padding(&defined);
+    std::memcpy(arguments.data() + launches[launch].at, static_cast<const void*>(&defined), sizeof args);
+  }
 };
 
 // Host copies of the tables, and the device memory they are sent to before a step runs.
@@ -123,6 +135,15 @@ class CudaEncoder final : public Encoder {
  private:
   Tensor fresh(const Shape& shape) { return {arena.array<float>(shape.elements()), shape}; }
   Tensor elementwise(const char* name, Elementwise op, const Tensor& a, const float* b, float factor = 0);
+  // The last launch, when it is an addition that left its result in `sum` and has not been given a norm yet.
+  std::optional<AddNormArgs> addition_of(const float* sum) const;
+  Tensor push_addition(const Tensor& a, const Tensor& b, const float* g);
+  void push_linear(const Tensor& x, const DeviceMatrix& weight, const float* bias, float* y, int32_t rows);
+  bool takes_few(const DeviceMatrix& weight, int64_t rows) const;
+  void push_few(const Tensor& x, std::span<const FewTarget> targets, const Matrix& shape, int32_t rows);
+  Acts acts_of(const float* x, int64_t n);  // n floats as 16-bit integers, made by whoever makes x where that can be
+  Acts fresh_acts(int64_t n);
+  template <class Args> void remember(const float* data);  // the last launch makes `data` and can make its integers: Args has a member acts
   StepTables tables_of(const Batch& b);
   void refuse(const char* why) { refusal = refusal ? refusal : why; }
   struct RopeOnDevice { const Rope* rope; float* inverse_frequencies; };
@@ -133,6 +154,10 @@ class CudaEncoder final : public Encoder {
   Tables& tables_;
   std::vector<RopeOnDevice> ropes_;  // for the life of the device: models own them longer than any step
   bool has_batch_ = false;
+  struct Maker { const float* data; size_t launch; void (*want)(Recording&, size_t, const Acts&); };
+  std::vector<Maker> makers_;        // of this layer's tensors
+  struct Ready { const float* data; int64_t n; Acts acts; };
+  std::vector<Ready> ready_;
   Tensor kept_;                      // what carry() returned; lies below layer_begin_
   Arena::Mark layer_begin_;
 };

@@ -1,4 +1,5 @@
 // moe: routes, and the experts they choose: entry by entry for few rows, grouped by expert on tensor cores for many.
+#include "device/cuda/few.cuh"
 #include "device/cuda/tensor.cuh"
 #include "device/cuda/tile.cuh"
 
@@ -7,39 +8,41 @@ namespace {
 
 constexpr int kWarps = 8;
 
-// One warp a row: softmax over all, then the best top_k; of equals the lower index comes first.
-__global__ void __launch_bounds__(32) route(const RouteArgs a) {
-  extern __shared__ float score[];
+// One warp a row: softmax over all, then the best top_k; of equals the lower index comes first. A lane holds every 32nd score.
+template <int Held> __global__ void __launch_bounds__(32) route(const RouteArgs a) {
   wait_for_input();
   let_next_start();
   const float* in = a.scores + static_cast<int64_t>(blockIdx.x) * a.n;
   const int lane = threadIdx.x;
-  float peak = -INFINITY;
-  for (int i = lane; i < a.n; i += 32) score[i] = in[i], peak = fmaxf(peak, in[i]);
+  float score[Held], peak = -INFINITY;
+#pragma unroll
+  for (int i = 0; i < Held; i++) score[i] = lane + 32 * i < a.n ? in[lane + 32 * i] : -INFINITY, peak = fmaxf(peak, score[i]);
   peak = warp_max(peak);
   float sum = 0;
-  for (int i = lane; i < a.n; i += 32) sum += expf(score[i] - peak);
+#pragma unroll
+  for (int i = 0; i < Held; i++) sum += expf(score[i] - peak);
   sum = warp_sum(sum);
-  __syncwarp();
   float chosen = 0, mine = 0;
   int expert = 0;
   for (int k = 0; k < a.top_k; k++) {
-    float best = -INFINITY;
-    int at = 0x7fffffff;
-    for (int i = lane; i < a.n; i += 32)
-      if (score[i] > best || (score[i] == best && i < at)) best = score[i], at = i;
+    float best = score[0];
+    int at = lane;
+#pragma unroll
+    for (int i = 1; i < Held; i++)
+      if (score[i] > best) best = score[i], at = lane + 32 * i;
 #pragma unroll
     for (int o = 16; o; o >>= 1) {
       const float other = __shfl_xor_sync(~0u, best, o);
       const int where = __shfl_xor_sync(~0u, at, o);
       if (other > best || (other == best && where < at)) best = other, at = where;
     }
-    if (at >= a.n) at = 0, best = peak;  // scores that are no numbers
+    if (at >= a.n) at = 0;  // scores that are no numbers
     const float weight = expf(best - peak) / sum;
     chosen += weight;
     if (lane == k) mine = weight, expert = at;
-    if (lane == 0) score[at] = -INFINITY;
-    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < Held; i++)
+      if (lane + 32 * i == at) score[i] = -INFINITY;
   }
   if (lane < a.top_k) {
     a.experts[static_cast<int64_t>(blockIdx.x) * a.top_k + lane] = expert;
@@ -134,6 +137,48 @@ template <PackCodes C, PackScales S> __global__ void __launch_bounds__(32 * kWar
   a.y[static_cast<int64_t>(blockIdx.y) * a.down.rows + out] = sum * a.down.post_scale;
 }
 
+// The same two with 16-bit activations: twice as many warps, everything of a warp read at once.
+constexpr int kFewWarps = 16;
+template <PackCodes C, PackScales S> __global__ void __launch_bounds__(32 * kFewWarps) few_up(const __grid_constant__ ExpertArgs a) {
+  __shared__ float sums[kFewWarps][16];
+  wait_for_input();
+  let_next_start();
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, entry = blockIdx.y, expert = a.experts[entry];
+  const Matrix& w = warp < kFewWarps / 2 ? a.gate : a.up;
+  float acc[1][4] = {};
+  few_product<C, S, 1, 4>(w, w.data + expert * w.expert_bytes + blockIdx.x * w.tile_bytes, a.acts, entry / a.top_k, 1, lane, warp % (kFewWarps / 2), kFewWarps / 2, acc, [] {});
+  few_reduce<1>(acc, 1);
+  if (lane < 4)
+    for (int r = 0; r < 4; r++) sums[warp][4 * lane + r] = acc[0][r];
+  __syncthreads();
+  if (threadIdx.x >= 16) return;
+  float g = 0, u = 0;
+#pragma unroll
+  for (int i = 0; i < kFewWarps / 2; i++) g += sums[i][threadIdx.x], u += sums[kFewWarps / 2 + i][threadIdx.x];
+  quantise16(a.hidden_acts, static_cast<int64_t>(entry) * a.gate.rows + blockIdx.x * 16 + threadIdx.x, activate(a.activation, g * a.gate.post_scale) * u * a.up.post_scale);
+}
+// Two warps a choice.
+template <PackCodes C, PackScales S> __global__ void __launch_bounds__(32 * kFewWarps) few_down(const __grid_constant__ ExpertArgs a) {
+  extern __shared__ float parts[];  // [top_k][2][16]
+  let_next_start();
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  wait_for_input();
+  for (int k = warp / 2; k < a.top_k; k += kFewWarps / 2) {
+    const int64_t entry = static_cast<int64_t>(blockIdx.y) * a.top_k + k;
+    float acc[1][4] = {};
+    few_product<C, S, 1, 4>(a.down, a.down.data + a.experts[entry] * a.down.expert_bytes + blockIdx.x * a.down.tile_bytes, a.hidden_acts, entry, 1, lane, warp % 2, 2, acc, [] {});
+    few_reduce<1>(acc, 1);
+    if (lane < 4)
+      for (int r = 0; r < 4; r++) parts[(2 * k + warp % 2) * 16 + 4 * lane + r] = acc[0][r] * a.weights[entry];
+  }
+  __syncthreads();
+  const int out = blockIdx.x * 16 + threadIdx.x;
+  if (threadIdx.x >= 16 || out >= a.down.rows) return;
+  float sum = 0;
+  for (int k = 0; k < 2 * a.top_k; k++) sum += parts[k * 16 + threadIdx.x];
+  a.y[static_cast<int64_t>(blockIdx.y) * a.down.rows + out] = sum * a.down.post_scale;
+}
+
 // Block (8 tiles of the hidden layer, block of entries). Gate first, then up, over the same activations.
 template <PackCodes C, PackScales S> __global__ void __launch_bounds__(32 * kWarps) grouped_up(const ExpertArgs a) {
   __shared__ Activations x;
@@ -194,7 +239,11 @@ __global__ void combine(const ExpertArgs a) {
 
 }  // namespace
 
-const void* route_kernel() { return reinterpret_cast<const void*>(route); }
+const void* route_kernel(int32_t n) {
+  if (n <= 64) return reinterpret_cast<const void*>(route<2>);
+  if (n <= 256) return reinterpret_cast<const void*>(route<8>);
+  return n <= 1024 ? reinterpret_cast<const void*>(route<32>) : nullptr;
+}
 const void* group_kernel() { return reinterpret_cast<const void*>(group); }
 const void* combine_kernel() { return reinterpret_cast<const void*>(combine); }
 const void* experts_up_kernel(PackLayout l) {
@@ -202,6 +251,18 @@ const void* experts_up_kernel(PackLayout l) {
 }
 const void* experts_down_kernel(PackLayout l) {
   return for_layout(l, []<PackCodes C, PackScales S>() { return reinterpret_cast<const void*>(experts_down<C, S>); });
+}
+const void* few_up_kernel(PackLayout l) {
+  return for_layout(l, []<PackCodes C, PackScales S>() -> const void* {
+    if constexpr (has_few<C>) return reinterpret_cast<const void*>(few_up<C, S>);
+    return nullptr;
+  });
+}
+const void* few_down_kernel(PackLayout l) {
+  return for_layout(l, []<PackCodes C, PackScales S>() -> const void* {
+    if constexpr (has_few<C>) return reinterpret_cast<const void*>(few_down<C, S>);
+    return nullptr;
+  });
 }
 const void* grouped_up_kernel(PackLayout l) {
   return for_layout(l, []<PackCodes C, PackScales S>() { return reinterpret_cast<const void*>(grouped_up<C, S>); });

@@ -1,5 +1,5 @@
 // rows: what looks at one row or one element at a time.
-#include "device/cuda/tile.cuh"
+#include "device/cuda/few.cuh"
 
 namespace cuda {
 namespace {
@@ -34,7 +34,53 @@ __global__ void __launch_bounds__(256) norm(const NormArgs a) {
   float sum = 0;
   for (int i = threadIdx.x; i < a.n; i += blockDim.x) sum += x[i] * x[i];
   const float r = 1.0f / sqrtf(block_sum(sum, shared) / a.n + a.eps);
-  for (int i = threadIdx.x; i < a.n; i += blockDim.x) a.y[static_cast<int64_t>(blockIdx.x) * a.n + i] = x[i] * r * (a.gain ? a.gain[i] : 1.0f);
+  for (int i = threadIdx.x; i < a.n; i += blockDim.x) {
+    const float v = x[i] * r * (a.gain ? a.gain[i] : 1.0f);
+    a.y[static_cast<int64_t>(blockIdx.x) * a.n + i] = v;
+    if (a.acts.high) quantise16(a.acts, static_cast<int64_t>(blockIdx.x) * a.n + i, v);
+  }
+}
+
+// A thread holds its values between the two passes, as far as there is room: rows of up to 8192 are read once.
+__global__ void __launch_bounds__(1024) add_norm(const AddNormArgs a) {
+  constexpr int held = 8;
+  __shared__ float shared[32];
+  float gain[held];
+  let_next_start();
+  const int step = blockDim.x;
+#pragma unroll
+  for (int j = 0; j < held; j++) gain[j] = a.y && a.gain && threadIdx.x + j * step < a.n ? a.gain[threadIdx.x + j * step] : 1.0f;
+  wait_for_input();
+  const int64_t base = static_cast<int64_t>(blockIdx.x) * a.n;
+  const float g = a.g ? sigmoid(a.g[blockIdx.x]) : 1.0f;
+  const auto add = [&](int i) {
+    float v = a.a[base + i] + a.b[base + i] * g;
+    if (a.part) a.part[base + i] = v;
+    if (a.c) v += a.c[base + i];
+    a.sum[base + i] = v;
+    return v;
+  };
+  float mine[held], total = 0;
+#pragma unroll
+  for (int j = 0; j < held; j++) {
+    const int i = threadIdx.x + j * step;
+    mine[j] = i < a.n ? add(i) : 0.0f;
+    total += mine[j] * mine[j];
+  }
+  for (int i = threadIdx.x + held * step; i < a.n; i += step) {
+    const float v = add(i);
+    total += v * v;
+  }
+  if (!a.y) return;
+  const float r = 1.0f / sqrtf(block_sum(total, shared) / a.n + a.eps);
+  const auto norm_one = [&](int i, float v) {
+    a.y[base + i] = v;
+    if (a.acts.high) quantise16(a.acts, base + i, v);
+  };
+#pragma unroll
+  for (int j = 0; j < held; j++)
+    if (threadIdx.x + j * step < a.n) norm_one(threadIdx.x + j * step, mine[j] * r * gain[j]);
+  for (int i = threadIdx.x + held * step; i < a.n; i += step) norm_one(i, a.sum[base + i] * r * (a.gain ? a.gain[i] : 1.0f));
 }
 
 // Block (row), threads over heads and dims.
@@ -64,22 +110,14 @@ template <Elementwise Op> __global__ void elementwise(const ElementwiseArgs a) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= a.n) return;
   const float x = a.a[i];
-  if constexpr (Op == Elementwise::gate_silu) a.y[i] = silu(x) * a.b[i];
-  if constexpr (Op == Elementwise::gate_gelu) a.y[i] = gelu_tanh(x) * a.b[i];
-  if constexpr (Op == Elementwise::sigmoid_gate) a.y[i] = x * sigmoid(a.b[i]);
-  if constexpr (Op == Elementwise::add) a.y[i] = x + a.b[i];
-  if constexpr (Op == Elementwise::scale) a.y[i] = x * a.factor;
-  if constexpr (Op == Elementwise::softcap) a.y[i] = a.factor * tanhf(x / a.factor);
-  if constexpr (Op == Elementwise::copy) a.y[i] = x;
-}
-
-__global__ void add_gated(const AddGatedArgs a) {
-  wait_for_input();
-  let_next_start();
-  const float g = sigmoid(a.g[blockIdx.y]);
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  const int64_t at = static_cast<int64_t>(blockIdx.y) * a.n + i;
-  if (i < a.n) a.y[at] = a.a[at] + a.b[at] * g;
+  float y = x;
+  if constexpr (Op == Elementwise::gate_silu) y = silu(x) * a.b[i];
+  if constexpr (Op == Elementwise::gate_gelu) y = gelu_tanh(x) * a.b[i];
+  if constexpr (Op == Elementwise::sigmoid_gate) y = x * sigmoid(a.b[i]);
+  if constexpr (Op == Elementwise::scale) y = x * a.factor;
+  if constexpr (Op == Elementwise::softcap) y = a.factor * tanhf(x / a.factor);
+  a.y[i] = y;
+  if (a.acts.high) quantise16(a.acts, i, y);
 }
 
 __global__ void columns(const ColumnsArgs a) {
@@ -99,9 +137,9 @@ __global__ void pick_rows(const RowsArgs a) {
 }  // namespace
 
 const void* embed_kernel() { return reinterpret_cast<const void*>(embed); }
+const void* add_norm_kernel() { return reinterpret_cast<const void*>(add_norm); }
 const void* norm_kernel() { return reinterpret_cast<const void*>(norm); }
 const void* rope_kernel() { return reinterpret_cast<const void*>(rope); }
-const void* add_gated_kernel() { return reinterpret_cast<const void*>(add_gated); }
 const void* columns_kernel() { return reinterpret_cast<const void*>(columns); }
 const void* rows_kernel() { return reinterpret_cast<const void*>(pick_rows); }
 const void* elementwise_kernel(Elementwise op) {
@@ -109,7 +147,6 @@ const void* elementwise_kernel(Elementwise op) {
     case Elementwise::gate_silu: return reinterpret_cast<const void*>(elementwise<Elementwise::gate_silu>);
     case Elementwise::gate_gelu: return reinterpret_cast<const void*>(elementwise<Elementwise::gate_gelu>);
     case Elementwise::sigmoid_gate: return reinterpret_cast<const void*>(elementwise<Elementwise::sigmoid_gate>);
-    case Elementwise::add: return reinterpret_cast<const void*>(elementwise<Elementwise::add>);
     case Elementwise::scale: return reinterpret_cast<const void*>(elementwise<Elementwise::scale>);
     case Elementwise::softcap: return reinterpret_cast<const void*>(elementwise<Elementwise::softcap>);
     case Elementwise::copy: return reinterpret_cast<const void*>(elementwise<Elementwise::copy>);
