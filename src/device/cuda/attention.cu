@@ -29,10 +29,8 @@ template <class T> __global__ void append(const AppendArgs a) {
   for (int i = threadIdx.x; i < c.n_kv_heads * c.value_dim; i += blockDim.x) static_cast<T*>(c.values)[at * c.value_dim + i] = from_float<T>(a.v[static_cast<int64_t>(row) * c.n_kv_heads * c.value_dim + i]);
 }
 
-constexpr int kMaxLanes = 16;  // elements of a head that one lane holds: dims up to 512
-
-// Warps take keys of the split in turns; each serves up to kMaxShared query heads that share the kv head. Lanes run along dims.
-template <class T, int Heads> __device__ void attend(const AttentionArgs& a, int row, int kv_head, int first_head, int lo, int hi, const int32_t* pages, float* shared) {
+// Warps take keys of the split in turns; each serves some query heads that share the kv head. Lanes run along dims, kMaxLanes elements each.
+template <class T, int Heads, int kMaxLanes> __device__ void attend(const AttentionArgs& a, int row, int kv_head, int first_head, int lo, int hi, const int32_t* pages, float* shared) {
   const CacheOnDevice& c = a.cache;
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, per_kv = a.n_heads / c.n_kv_heads;
   const int key_lanes = (c.key_dim + 31) / 32, value_lanes = (c.value_dim + 31) / 32;
@@ -100,7 +98,7 @@ template <class T, int Heads> __device__ void attend(const AttentionArgs& a, int
   }
 }
 
-template <class T> __global__ void __launch_bounds__(32 * kWarps) attention(const AttentionArgs a) {
+template <class T, int Lanes> __global__ void __launch_bounds__(32 * kWarps) attention(const AttentionArgs a) {
   extern __shared__ float shared[];
   wait_for_input();
   let_next_start();
@@ -110,34 +108,46 @@ template <class T> __global__ void __launch_bounds__(32 * kWarps) attention(cons
   const int end = a.causal ? index + 1 : s.past + s.n_rows, begin = a.window > 0 ? max(0, index + 1 - a.window) : 0;
   const int each = (end - begin + a.n_splits - 1) / a.n_splits, lo = begin + static_cast<int>(blockIdx.z) * each, hi = min(lo + each, end);
   for (int h = 0; h < per_kv;) {
-    if (per_kv - h >= 8) attend<T, 8>(a, row, blockIdx.y, h, lo, hi, a.step.pages + s.pages, shared), h += 8;
-    else if (per_kv - h >= 4) attend<T, 4>(a, row, blockIdx.y, h, lo, hi, a.step.pages + s.pages, shared), h += 4;
-    else if (per_kv - h >= 2) attend<T, 2>(a, row, blockIdx.y, h, lo, hi, a.step.pages + s.pages, shared), h += 2;
-    else attend<T, 1>(a, row, blockIdx.y, h, lo, hi, a.step.pages + s.pages, shared), h += 1;
+    if (Lanes <= 8 && per_kv - h >= 8) attend<T, Lanes <= 8 ? 8 : 1, Lanes>(a, row, blockIdx.y, h, lo, hi, a.step.pages + s.pages, shared), h += 8;
+    else if (per_kv - h >= 4) attend<T, 4, Lanes>(a, row, blockIdx.y, h, lo, hi, a.step.pages + s.pages, shared), h += 4;
+    else if (per_kv - h >= 2) attend<T, 2, Lanes>(a, row, blockIdx.y, h, lo, hi, a.step.pages + s.pages, shared), h += 2;
+    else attend<T, 1, Lanes>(a, row, blockIdx.y, h, lo, hi, a.step.pages + s.pages, shared), h += 1;
   }
 }
 
-// Block (row, head).
+// Block (row, head). A lane of the first warp looks at one split.
 __global__ void merge(const AttentionArgs a) {
+  __shared__ float factor[32];
   wait_for_input();
   let_next_start();
   const int width = a.cache.value_dim + 2;
   const int64_t head = static_cast<int64_t>(blockIdx.x) * a.n_heads + blockIdx.y;
   const float* parts = a.partials + head * a.n_splits * width;
-  float top = -INFINITY, total = 0;
-  for (int s = 0; s < a.n_splits; s++) top = fmaxf(top, parts[s * width]);
-  for (int s = 0; s < a.n_splits; s++) total += parts[s * width] == -INFINITY ? 0.0f : parts[s * width + 1] * expf(parts[s * width] - top);
+  if (threadIdx.x < 32) {
+    const int s = threadIdx.x;
+    const float peak = s < a.n_splits ? parts[s * width] : -INFINITY, sum = s < a.n_splits ? parts[s * width + 1] : 0.0f, top = warp_max(peak);
+    const float scale = peak == -INFINITY ? 0.0f : expf(peak - top), total = warp_sum(scale * sum);
+    factor[s] = scale / total;
+  }
+  __syncthreads();
   for (int d = threadIdx.x; d < a.cache.value_dim; d += blockDim.x) {
     float v = 0;
-    for (int s = 0; s < a.n_splits; s++) v += parts[s * width] == -INFINITY ? 0.0f : parts[s * width + 2 + d] * expf(parts[s * width] - top);
-    a.y[head * a.cache.value_dim + d] = v / total;
+#pragma unroll 8
+    for (int s = 0; s < a.n_splits; s++)
+      if (factor[s] != 0) v += parts[s * width + 2 + d] * factor[s];
+    a.y[head * a.cache.value_dim + d] = v;
   }
 }
 
 }  // namespace
 
 const void* append_kernel(CacheKind kind) { return kind == CacheKind::f32 ? reinterpret_cast<const void*>(append<float>) : reinterpret_cast<const void*>(append<__half>); }
-const void* attention_kernel(CacheKind kind) { return kind == CacheKind::f32 ? reinterpret_cast<const void*>(attention<float>) : reinterpret_cast<const void*>(attention<__half>); }
+template <int Lanes> const void* attention_of(CacheKind kind) { return kind == CacheKind::f32 ? reinterpret_cast<const void*>(attention<float, Lanes>) : reinterpret_cast<const void*>(attention<__half, Lanes>); }
+const void* attention_kernel(CacheKind kind, int32_t widest) {
+  if (widest <= 64) return attention_of<2>(kind);
+  if (widest <= 128) return attention_of<4>(kind);
+  return widest <= 256 ? attention_of<8>(kind) : attention_of<16>(kind);
+}
 const void* merge_attention_kernel() { return reinterpret_cast<const void*>(merge); }
 
 }  // namespace cuda

@@ -86,6 +86,9 @@ class CudaDevice final : public Device {
     weight->matrix = {static_cast<const uint8_t*>(data), static_cast<int64_t>(packed->tile_bytes), static_cast<int64_t>(packed->tile_bytes) * packed->tiles, static_cast<int32_t>(packed->rows), static_cast<int32_t>(packed->cols), packed->post_scale, packed->layout};
     weight->format_name = packed->format_name;
     weight->precise = source.precise;
+    // As on the CPU: in the matrices of small models 8-bit activations change the best token now and then; wide ones average their rounding out.
+    constexpr int64_t narrow = 1536, few_weights = int64_t{4} << 20;
+    weight->fine = source.precise || (packed->n_experts == 1 && (packed->cols < narrow || packed->rows * packed->cols < few_weights));
     weight->n_experts = packed->n_experts;
     CUDA_TRY("upload a weight matrix", cudaMemcpy(data, packed->data, packed->bytes, cudaMemcpyHostToDevice));
     weight_bytes_ += packed->bytes;

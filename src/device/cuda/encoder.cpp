@@ -55,23 +55,23 @@ Tensor CudaEncoder::embed(const Weight& table, std::span<const TokenId> ids, flo
   return out;
 }
 
-Acts CudaEncoder::fresh_acts(int64_t n) { return {arena.array<int8_t>(n), arena.array<int8_t>(n), arena.array<float>((n + 15) / 16)}; }
+Acts CudaEncoder::fresh_acts(int64_t n, bool fine) { return {arena.array<int8_t>(n), fine ? arena.array<int8_t>(n) : nullptr, arena.array<float>((n + 15) / 16)}; }
 
 template <class Args> void CudaEncoder::remember(const float* data) {
-  makers_.push_back({data, recording.launches.size() - 1, [](Recording& r, size_t launch, const Acts& acts) {
+  makers_.push_back({data, recording.launches.size() - 1, false, [](Recording& r, size_t launch, const Acts& acts) {
                        Args args = r.arguments_of<Args>(launch);
                        args.acts = acts;
                        r.change(launch, args);
                      }});
 }
 
-Acts CudaEncoder::acts_of(const float* x, int64_t n) {
+Acts CudaEncoder::acts_of(const float* x, int64_t n, bool fine) {
   for (const Ready& r : ready_)
-    if (r.data == x && r.n == n) return r.acts;
-  const Acts acts = fresh_acts(n);
-  ready_.push_back({x, n, acts});
-  for (const Maker& m : makers_)
-    if (m.data == x) return m.want(recording, m.launch, acts), acts;
+    if (r.data == x && r.n == n && (r.fine || !fine)) return r.acts;
+  const Acts acts = fresh_acts(n, fine);
+  ready_.push_back({x, n, fine, acts});
+  for (Maker& m : makers_)
+    if (m.data == x && !std::exchange(m.used, true)) return m.want(recording, m.launch, acts), acts;
   recording.push("quantise", quantise_kernel(), dim3(ceil_div(n, kThreads)), kThreads, 0, QuantiseArgs{x, acts, n});
   return acts;
 }
@@ -81,11 +81,12 @@ bool CudaEncoder::takes_few(const DeviceMatrix& weight, int64_t rows) const {
   return !exact_ && rows <= 2 * kFewRows && weight.matrix.cols % 16 == 0 && few_kernel(weight.matrix.layout, 1, &ignored, &ignored) != nullptr;
 }
 
-void CudaEncoder::push_few(const Tensor& x, std::span<const FewTarget> targets, const Matrix& shape, int32_t rows) {
+void CudaEncoder::push_few(const Tensor& x, std::span<const FewTarget> targets, const DeviceMatrix& like, int32_t rows) {
+  const Matrix& shape = like.matrix;
   FewArgs a{};
   a.shape = shape, a.shape.data = nullptr, a.shape.rows = 0;
   if (cpu::is_float(shape.layout.codes)) a.floats = x.data;
-  else a.x = acts_of(x.data, int64_t{rows} * shape.cols);
+  else a.x = acts_of(x.data, int64_t{rows} * shape.cols, like.fine);
   a.rows = rows;
   int rows_per_block = 1, threads = 0, tiles = 0;
   const void* kernel = few_kernel(shape.layout, rows, &rows_per_block, &threads);
@@ -112,7 +113,7 @@ void CudaEncoder::push_linear(const Tensor& x, const DeviceMatrix& weight, const
   const Matrix& m = weight.matrix;
   if (takes_few(weight, rows)) {
     const FewTarget target[] = {{m.data, y, bias, m.rows, 0}};
-    return push_few(x, target, m, rows);
+    return push_few(x, target, weight, rows);
   }
   int rows_per_block = 1;
   bool tensor_cores = false;
@@ -130,7 +131,7 @@ Tensor CudaEncoder::linear(const Tensor& x, const Weight& w, const Weight* bias)
   return out;
 }
 
-// Those of one layout one after another, so that they become one launch.
+// Those of one layout one after another, so that they become one launch; when one wants 16 bits, all read those.
 void CudaEncoder::linears(const Tensor& x, std::span<const Weight* const> w, std::span<Tensor> out) {
   const auto rows = static_cast<int32_t>(x.shape.elements() / matrix_of(*w[0]).matrix.cols);
   std::vector<size_t> order(w.size());
@@ -141,6 +142,8 @@ void CudaEncoder::linears(const Tensor& x, std::span<const Weight* const> w, std
   };
   std::ranges::sort(order, {}, kind);
   for (size_t i = 0; i < w.size(); i++) out[i] = fresh({rows, matrix_of(*w[i]).matrix.rows});
+  const auto reads_integers = [&](const Weight* one) { return takes_few(matrix_of(*one), rows) && !cpu::is_float(matrix_of(*one).matrix.layout.codes); };
+  if (std::ranges::any_of(w, [&](const Weight* one) { return reads_integers(one) && matrix_of(*one).fine; })) acts_of(x.data, x.shape.elements(), true);
   for (const size_t i : order) push_linear(x, matrix_of(*w[i]), nullptr, out[i].data, rows);
 }
 
@@ -183,7 +186,7 @@ const float* CudaEncoder::frequencies(const Rope& rope) {
 
 void CudaEncoder::rope(Tensor& heads, const Batch& b, const Rope& rope) {
   const Tensor out = fresh(heads.shape);
-  recording.push("rope", rope_kernel(), dim3(static_cast<unsigned>(heads.shape[0])), kThreads, 0,
+  recording.push("rope", rope_kernel(), dim3(static_cast<unsigned>(heads.shape[0])), 512, 2 * rope.inverse_frequencies.size() * sizeof(float),
                  RopeArgs{heads.data, out.data, tables_of(b), frequencies(rope), static_cast<int32_t>(heads.shape[1]), static_cast<int32_t>(heads.shape[2]), static_cast<int32_t>(rope.inverse_frequencies.size()),
                           rope.magnitude, rope.pairs == RopePairs::adjacent});
   heads = out;
@@ -206,7 +209,7 @@ Tensor CudaEncoder::attention(const Tensor& q, StateRef s, const Batch& b, const
   a.n_splits = decode ? kDecodeSplits : 1;  // fixed, whatever else is in the batch: the same sums alone and among others
   a.window = o.window, a.scale = o.scale, a.causal = o.causal;
   if (a.n_splits > 1) a.partials = arena.array<float>(q.shape[0] * a.n_heads * a.n_splits * (cache.value_dim + 2));
-  recording.push("attention", attention_kernel(state_.kind()), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(cache.n_kv_heads), static_cast<unsigned>(a.n_splits)), 128,
+  recording.push("attention", attention_kernel(state_.kind(), std::max(cache.key_dim, cache.value_dim)), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(cache.n_kv_heads), static_cast<unsigned>(a.n_splits)), 128,
                  4 * static_cast<size_t>(cache.value_dim + 2) * sizeof(float), a);
   if (a.n_splits > 1) recording.push("merge", merge_attention_kernel(), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.n_heads)), 128, 0, a);
   return out;
@@ -288,8 +291,8 @@ Tensor CudaEncoder::experts(const Tensor& x, const Routes& r, const Weight& gate
   const bool same = a.gate.layout.codes == a.up.layout.codes && a.gate.layout.scales == a.up.layout.scales;
   if (!same || !experts_up_kernel(a.gate.layout) || !experts_down_kernel(a.down.layout)) return refuse("experts of a layout without a kernel"), out;
   if (takes_few(matrix_of(gate), r.rows) && takes_few(matrix_of(down), r.rows) && few_up_kernel(a.gate.layout) && few_down_kernel(a.down.layout) && a.gate.rows % 16 == 0) {
-    a.acts = acts_of(x.data, int64_t{r.rows} * a.gate.cols);
-    a.hidden_acts = fresh_acts(entries * a.gate.rows);
+    a.acts = acts_of(x.data, int64_t{r.rows} * a.gate.cols, matrix_of(gate).fine);
+    a.hidden_acts = fresh_acts(entries * a.gate.rows, matrix_of(down).fine);
     recording.push("experts up", few_up_kernel(a.gate.layout), dim3(up_tiles, static_cast<unsigned>(entries)), 512, 0, a);
     recording.push("experts down", few_down_kernel(a.down.layout), dim3(down_tiles, static_cast<unsigned>(r.rows)), 512, static_cast<size_t>(r.top_k) * 32 * sizeof(float), a);
     return out;

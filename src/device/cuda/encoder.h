@@ -15,7 +15,7 @@ class DeviceMatrix final : public Weight {
   ~DeviceMatrix() override { cudaFree(const_cast<uint8_t*>(matrix.data)); }
   Matrix matrix;
   const char* format_name = "";
-  bool precise = false;
+  bool precise = false, fine = false;  // fine: activations of 16 bits
   int64_t n_experts = 1;
 };
 class DeviceVector final : public Weight {
@@ -140,9 +140,9 @@ class CudaEncoder final : public Encoder {
   Tensor push_addition(const Tensor& a, const Tensor& b, const float* g);
   void push_linear(const Tensor& x, const DeviceMatrix& weight, const float* bias, float* y, int32_t rows);
   bool takes_few(const DeviceMatrix& weight, int64_t rows) const;
-  void push_few(const Tensor& x, std::span<const FewTarget> targets, const Matrix& shape, int32_t rows);
-  Acts acts_of(const float* x, int64_t n);  // n floats as 16-bit integers, made by whoever makes x where that can be
-  Acts fresh_acts(int64_t n);
+  void push_few(const Tensor& x, std::span<const FewTarget> targets, const DeviceMatrix& like, int32_t rows);
+  Acts acts_of(const float* x, int64_t n, bool fine);  // n floats as integers, of 16 bits when `fine`, made by whoever makes x where that can be
+  Acts fresh_acts(int64_t n, bool fine);
   template <class Args> void remember(const float* data);  // the last launch makes `data` and can make its integers: Args has a member acts
   StepTables tables_of(const Batch& b);
   void refuse(const char* why) { refusal = refusal ? refusal : why; }
@@ -154,9 +154,9 @@ class CudaEncoder final : public Encoder {
   Tables& tables_;
   std::vector<RopeOnDevice> ropes_;  // for the life of the device: models own them longer than any step
   bool has_batch_ = false;
-  struct Maker { const float* data; size_t launch; void (*want)(Recording&, size_t, const Acts&); };
+  struct Maker { const float* data; size_t launch; bool used; void (*want)(Recording&, size_t, const Acts&); };
   std::vector<Maker> makers_;        // of this layer's tensors
-  struct Ready { const float* data; int64_t n; Acts acts; };
+  struct Ready { const float* data; int64_t n; bool fine; Acts acts; };
   std::vector<Ready> ready_;
   Tensor kept_;                      // what carry() returned; lies below layer_begin_
   Arena::Mark layer_begin_;

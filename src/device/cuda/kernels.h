@@ -27,7 +27,7 @@ struct StepTables {
   const int32_t* pages;
 };
 
-// Activations as 16-bit integers 256 * high + low, one scale for 16 of them; null: not wanted.
+// Activations as 16-bit integers 256 * high + low, or where there is no low as 8-bit integers; one scale for 16 of them. No high: not wanted.
 struct Acts { int8_t *high = nullptr, *low = nullptr; float* scale = nullptr; };
 
 struct EmbedArgs { Matrix table; const int32_t* ids; float* y; float scale; };
@@ -96,7 +96,7 @@ const void* norm_kernel();
 const void* add_norm_kernel();
 const void* rope_kernel();
 const void* append_kernel(CacheKind kind);
-const void* attention_kernel(CacheKind kind);
+const void* attention_kernel(CacheKind kind, int32_t widest);  // key or value dim
 const void* merge_attention_kernel();
 const void* elementwise_kernel(Elementwise op);
 const void* columns_kernel();

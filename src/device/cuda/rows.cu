@@ -83,12 +83,18 @@ __global__ void __launch_bounds__(1024) add_norm(const AddNormArgs a) {
   for (int i = threadIdx.x + held * step; i < a.n; i += step) norm_one(i, a.sum[base + i] * r * (a.gain ? a.gain[i] : 1.0f));
 }
 
-// Block (row), threads over heads and dims.
-__global__ void rope(const RopeArgs a) {
+// Block (row), threads over heads and dims; the row's angles are computed once.
+__global__ void __launch_bounds__(1024) rope(const RopeArgs a) {
+  extern __shared__ float table[];  // cos [half], sin [half]
   wait_for_input();
   let_next_start();
   const int64_t base = static_cast<int64_t>(blockIdx.x) * a.n_heads * a.dim;
   const float position = static_cast<float>(a.step.positions[blockIdx.x]);
+  for (int i = threadIdx.x; i < a.half; i += blockDim.x) {
+    const float angle = position * a.inverse_frequencies[i];
+    table[i] = cosf(angle) * a.magnitude, table[a.half + i] = sinf(angle) * a.magnitude;
+  }
+  __syncthreads();
   for (int t = threadIdx.x; t < a.n_heads * a.dim; t += blockDim.x) {
     const int head = t / a.dim, d = t % a.dim;
     const float* x = a.x + base + head * a.dim;
@@ -96,9 +102,8 @@ __global__ void rope(const RopeArgs a) {
     if (d < 2 * a.half) {
       const int i = a.adjacent ? d / 2 : d % a.half;
       const bool second = a.adjacent ? d & 1 : d >= a.half;
-      const float angle = position * a.inverse_frequencies[i], c = cosf(angle) * a.magnitude, s = sinf(angle) * a.magnitude;
       const float other = x[a.adjacent ? d ^ 1 : second ? d - a.half : d + a.half];
-      v = second ? v * c + other * s : v * c - other * s;
+      v = second ? v * table[i] + other * table[a.half + i] : v * table[i] - other * table[a.half + i];
     }
     a.y[base + t] = v;
   }
