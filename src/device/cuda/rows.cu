@@ -6,12 +6,6 @@ namespace {
 
 // One weight of any layout, by a switch: for looking rows up, where speed does not matter.
 template <PackCodes C, PackScales S> __device__ void row_quad(const Matrix& m, const uint8_t* tile, int row, int k, float (&out)[4]) { quad_weights<C, S>(m.layout, tile, m.cols, row, k, out); }
-#define CALLA_PAIRS(X)                                                                                                                    \
-  X(u4, f16) X(u4, f16_min) X(u4, super_min) X(u4, bf16_min) X(u4, f32_min) X(u5, f16) X(u5, f16_min) X(u5, super_min) X(u5, bf16_min)     \
-  X(u5, f32_min) X(s8, f16) X(s8, bf16_min) X(s8, f32_min) X(u6, super) X(u6, bf16_min) X(u6, f32_min) X(u3, super) X(u3, bf16_min)        \
-  X(u3, f32_min) X(u2, super_min) X(u2, bf16_min) X(u2, f32_min) X(iq4, f16) X(iq4, super) X(e2m1, e8m0) X(e2m1, f16) X(f32, none)         \
-  X(f16, none) X(bf16, none)
-
 __global__ void embed(const EmbedArgs a) {
   wait_for_input();
   let_next_start();

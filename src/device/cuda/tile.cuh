@@ -94,39 +94,18 @@ template <PackCodes C, PackScales S> __device__ __forceinline__ void quad_weight
   }
 }
 
-// f.template operator()<Codes, Scales>() for the pair this layout is made of, out of all that formats are packed into; null for any other.
+// Every pair of codes and scales that formats are packed into.
+#define CALLA_PAIRS(X)                                                                                                                    \
+  X(u4, f16) X(u4, f16_min) X(u4, super_min) X(u4, bf16_min) X(u4, f32_min) X(u5, f16) X(u5, f16_min) X(u5, super_min) X(u5, bf16_min)     \
+  X(u5, f32_min) X(s8, f16) X(s8, bf16_min) X(s8, f32_min) X(u6, super) X(u6, bf16_min) X(u6, f32_min) X(u3, super) X(u3, bf16_min)        \
+  X(u3, f32_min) X(u2, super_min) X(u2, bf16_min) X(u2, f32_min) X(iq4, f16) X(iq4, super) X(e2m1, e8m0) X(e2m1, f16) X(f32, none)         \
+  X(f16, none) X(bf16, none)
+
+// f.template operator()<Codes, Scales>() for the pair this layout is made of; null for any other.
 template <class F> const void* for_layout(const PackLayout& l, F&& f) {
 #define CALLA_PAIR(c, s) \
-  if (l.codes == PackCodes::c && l.scales == PackScales::s) return f.template operator()<PackCodes::c, PackScales::s>()
-  CALLA_PAIR(u4, f16);
-  CALLA_PAIR(u4, f16_min);
-  CALLA_PAIR(u4, super_min);
-  CALLA_PAIR(u4, bf16_min);
-  CALLA_PAIR(u4, f32_min);
-  CALLA_PAIR(u5, f16);
-  CALLA_PAIR(u5, f16_min);
-  CALLA_PAIR(u5, super_min);
-  CALLA_PAIR(u5, bf16_min);
-  CALLA_PAIR(u5, f32_min);
-  CALLA_PAIR(s8, f16);
-  CALLA_PAIR(s8, bf16_min);
-  CALLA_PAIR(s8, f32_min);
-  CALLA_PAIR(u6, super);
-  CALLA_PAIR(u6, bf16_min);
-  CALLA_PAIR(u6, f32_min);
-  CALLA_PAIR(u3, super);
-  CALLA_PAIR(u3, bf16_min);
-  CALLA_PAIR(u3, f32_min);
-  CALLA_PAIR(u2, super_min);
-  CALLA_PAIR(u2, bf16_min);
-  CALLA_PAIR(u2, f32_min);
-  CALLA_PAIR(iq4, f16);
-  CALLA_PAIR(iq4, super);
-  CALLA_PAIR(e2m1, e8m0);
-  CALLA_PAIR(e2m1, f16);
-  CALLA_PAIR(f32, none);
-  CALLA_PAIR(f16, none);
-  CALLA_PAIR(bf16, none);
+  if (l.codes == PackCodes::c && l.scales == PackScales::s) return f.template operator()<PackCodes::c, PackScales::s>();
+  CALLA_PAIRS(CALLA_PAIR)
 #undef CALLA_PAIR
   return nullptr;
 }
