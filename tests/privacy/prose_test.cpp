@@ -108,6 +108,11 @@ TEST(Prose, EnglishAddresses) {
   EXPECT_EQ(addresses("i live at 42 maple street"), Strings{"42 maple street"});
 }
 
+TEST(Prose, EscapedLineBreaks) {
+  EXPECT_EQ(people(R"({"text":"Regards,\nJane Roe\nSales"})"), Strings{"Jane Roe"});
+  EXPECT_EQ(addresses(R"(Unit 2050 Box 4190\nAPO AE 09123)").size(), 1u);
+}
+
 TEST(Prose, ChineseAddresses) {
   EXPECT_EQ(addresses("住在台北市信義區市府路45號10樓"), Strings{"台北市信義區市府路45號10樓"});
   EXPECT_EQ(addresses("請寄到新北市板橋區文化路一段188巷5弄3號2樓之1，謝謝"), Strings{"新北市板橋區文化路一段188巷5弄3號2樓之1"});

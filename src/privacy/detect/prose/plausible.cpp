@@ -79,6 +79,7 @@ float address_score(const Tokens& tokens, const NamedSpan& span) {
     n_words += 1;
     n_proper += capitalised(token);
     n_evidence += (token.classes & (street_word | street_prefix | region_word | country_word)) != 0 && length > 2;
+    n_evidence += (token.classes & unit_word) != 0 && capitalised(token) && i + 1 < span.last && tokens[i + 1].kind != TokenKind::line;
     n_evidence += (prose_model().word(token.hash).bits() & (place_name | major_place)) != 0 && capitalised(token) && length > 2;
   }
   if (n_code > 0 || n_words == 0 || n_numbers == 0) return 0;

@@ -108,6 +108,12 @@ WordShape shape_of(const WordScan& word) {
 
 bool ends_sentence(uint32_t c) { return c == '.' || c == '!' || c == '?' || c == ':' || c == 0x3002 || c == '"' || c == 0x201c || c == '*' || c == '#' || c == '>' || c == '|' || c == 0x2022; }
 
+// A line break or tab as JSON and logs write it, a backslash and n, before anything but a small letter.
+bool escaped_break(std::string_view text, size_t at) {
+  if (text[at] != '\\' || at + 1 >= text.size() || (text[at + 1] != 'n' && text[at + 1] != 'r' && text[at + 1] != 't')) return false;
+  return at + 2 >= text.size() || kind_of(character_at(text, at + 2).code) != lower;
+}
+
 }  // namespace
 
 uint32_t word_hash(std::string_view lower) {
@@ -149,11 +155,12 @@ Tokens tokenise(std::string_view text) {
     token.begin = static_cast<uint32_t>(at);
     token.spaced = spaced;
     spaced = false;
-    if (kind == newline) {
+    const bool escaped = c.code == '\\' && escaped_break(text, at);
+    if (kind == newline || escaped) {
       token.kind = TokenKind::line;
       token.shape = WordShape::line;
       token.hash = '\n';
-      at += c.size;
+      at += escaped ? 2 : c.size;
       spaced = opens = true;
     } else if (is_han(c.code)) {
       token.kind = TokenKind::han;
