@@ -8,7 +8,6 @@
 #include "privacy/overlap.h"
 #include "privacy/terms.h"
 #include "privacy/view_derive.h"
-#include "privacy/view_table.h"
 
 namespace {
 
@@ -217,6 +216,7 @@ ScanReport unscanned(std::string_view text, std::string_view why) {
 class RuleScanner final : public Scanner {
  public:
   explicit RuleScanner(Rules rules) : rules_(std::move(rules)) {}
+  void use(std::shared_ptr<SpanModel> model) { rules_.model = std::move(model); }
 
   ScanReport scan(std::string_view text) const override {
     const Clock::time_point begin = Clock::now();
@@ -252,9 +252,11 @@ Result<std::shared_ptr<const Scanner>> make_scanner(ScanOptions options, std::un
   std::erase_if(detectors, [&](const auto& detector) { return options.tiers.find(detector->tier()) == std::string::npos; });
   for (const auto& detector : detectors) rules.reads_reversed |= detector->reads(ViewKind::reversed);
   book->build();
-  fold_of(U'\u00e9');  // makes its table, which no scan should wait for
-  rules.options = std::move(options), rules.book = std::move(book), rules.detectors = std::move(detectors), rules.model = std::move(model);
-  return std::shared_ptr<const Scanner>(std::make_shared<RuleScanner>(std::move(rules)));
+  rules.options = std::move(options), rules.book = std::move(book), rules.detectors = std::move(detectors);
+  auto scanner = std::make_shared<RuleScanner>(std::move(rules));
+  (void)scanner->scan("Dear Jane Roe, 王小明 4.");  // what detectors make on first use is made here
+  scanner->use(std::move(model));
+  return std::shared_ptr<const Scanner>(std::move(scanner));
 }
 
 Result<std::shared_ptr<const Scanner>> Scanner::make(ScanOptions options, std::shared_ptr<SpanModel> model) {
