@@ -33,6 +33,8 @@ foreach(folder ${folders})
   endif()
 endforeach()
 
+target_link_libraries(privacy_test PRIVATE OpenSSL::SSL)  # a loopback server whose certificate nobody vouches for
+
 add_test(NAME layers COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_layers.py ${CMAKE_SOURCE_DIR})
 # A script finds the program in CALLA and leaves with 0 when all is well.
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*.py)
