@@ -56,6 +56,26 @@ const std::vector<Command>& list() {
        {"echo '[{\"role\":\"user\",\"content\":\"Hi\"}]' | calla template starter", "calla template starter --json < request.json"}, template_command},
       {"perplexity", "MODEL FILE", "how well the model foresees a text", "One window over the whole text, up to the context; the mean is over tokens 2 to n. FILE may be - for standard input.", kLoad, 2, 2,
        {"calla perplexity starter text.txt", "calla perplexity starter text.txt --precision exact --json"}, perplexity_command},
+      {"scan", "[FILE...]", "find private values in texts, files and folders",
+       "Names, addresses, accounts, identifiers, credentials and the like, however they are written or encoded. Without files one text on standard input is read. Folders are searched "
+       "through, .git and binary files left out. Exit status 0 nothing was found, 1 something was, 2 something could not be read: fit for hooks and CI.",
+       kScan, 0, 1'000'000, {"calla scan notes.txt src/", "git diff --cached | calla scan", "calla scan --json --policy calla.toml letter.txt", "calla scan --jsonl texts.jsonl", "calla scan --tiers a src/"}, scan_command},
+      {"gate", "[FILE]", "show what would leave this machine, beside what stays",
+       "A text, from FILE or standard input, as a cloud model would be sent it: nothing is sent. Without --policy the default policy is shown.", kGateView, 0, 1,
+       {"calla gate letter.txt", "calla gate --policy calla.toml < letter.txt", "calla gate --json letter.txt"}, gate_command},
+      {"policy", "check|explain|test|hash CONFIG [FILE...]", "check the privacy policy of a configuration, and ask it what it would do",
+       "check: errors are FILE:LINE: KEY: message, exit status 2. explain: a chat completion request on standard input, what would happen to it and why, and the exact body that would leave; "
+       "nothing is sent. test: FILE holds cases, texts with the action and route expected of them (docs/policy.md); exit status 1 when one fails. hash: terms on standard input, one a line, as "
+       "terms_hmac wants them; CONFIG is not needed.",
+       kPolicy, 1, 1'000'000,
+       {"calla policy check calla.toml", "calla policy explain calla.toml --model auto < request.json", "calla policy explain calla.toml --header 'X-Calla-Privacy: local' < request.json",
+        "calla policy test calla.toml cases.toml", "calla policy hash --key-env TERMS_KEY < names.txt"}, policy_command},
+      {"audit", "verify|stats|export|report FILE", "prove from the audit log what stayed and what left",
+       "verify: the chain of hashes, the signed checkpoints and the head; exit status 1 when a line was edited, removed, inserted, moved or cut off. stats: what the requests of a period add up to. "
+       "export: a table. report: one HTML page for an administrator, complete in itself. Rotated files of the same name are read along.",
+       kAudit, 2, 2,
+       {"calla audit verify audit.jsonl", "calla audit verify audit.jsonl --pub audit.pub --head 7:HASH", "calla audit stats audit.jsonl --since 2026-11-01 --json", "calla audit export audit.jsonl --csv > audit.csv",
+        "calla audit report audit.jsonl --out report.html"}, audit_command},
       {"version", "", "version, compiler and devices", "", 0, 0, 0, {"calla version", "calla version --json"}, version_command},
   };
   return all;

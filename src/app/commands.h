@@ -20,4 +20,8 @@ int tokenize_command(const Options& options);
 int detokenize_command(const Options& options);
 int template_command(const Options& options);
 int perplexity_command(const Options& options);
+int scan_command(const Options& options);
+int gate_command(const Options& options);
+int policy_command(const Options& options);
+int audit_command(const Options& options);
 int version_command(const Options& options);

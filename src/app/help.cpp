@@ -7,7 +7,7 @@ namespace {
 struct Heading { uint32_t groups; const char* title; };
 constexpr Heading kHeadings[] = {
     {kPrompt | kConversation, "Conversation"}, {kSampling, "Sampling"}, {kBench, "Measuring"},          {kEval | kTokenize | kDetokenize | kInspect, "What to print"},
-    {kServed, "A served model"},               {kServe, "Serving"},     {kModel | kHub | kConfig, "Model"}, {kContext | kDevice | kPacked | kPack, "Engine"}, {kGeneral, "General"},
+    {kServed, "A served model"},               {kServe, "Serving"},     {kModel | kHub | kConfig, "Model"}, {kContext | kDevice | kPacked | kPack, "Engine"}, {kScan | kGateView | kPolicy | kAudit, "Privacy"}, {kGeneral, "General"},
     {kFamiliar, "Taken from llama-server's command lines, without effect"},
 };
 

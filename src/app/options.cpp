@@ -129,7 +129,7 @@ const OptionSpec kRows[] = {
 std::span<const OptionSpec> option_table() {
   static const std::vector<OptionSpec> all = [] {
     std::vector<OptionSpec> rows(std::begin(kRows), std::end(kRows));
-    for (const auto more : {serve_option_rows(), familiar_option_rows()}) rows.insert(rows.end(), more.begin(), more.end());
+    for (const auto more : {serve_option_rows(), familiar_option_rows(), privacy_option_rows()}) rows.insert(rows.end(), more.begin(), more.end());
     return rows;
   }();
   return all;

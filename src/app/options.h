@@ -62,6 +62,8 @@ struct Options {
   std::string logits_file;             // eval: where whole rows go, "" for nowhere
   bool all_positions = false, plain = false, bos = false, skip_special = false, tensors = false, verify = false;
 
+  struct { std::string jsonl, policy, tiers, model, key_env, pub, head, since, until, out; std::vector<std::string> headers; bool csv = false; } privacy;  // of scan, gate, policy and audit
+
   std::string state_dir;               // where history lies; "" when no home is known
   std::string state_cache_dir;         // where computed state lies unless --cache-dir says otherwise; the same
   bool color = true;                   // NO_COLOR unset and TERM not dumb
@@ -73,6 +75,7 @@ enum Group : uint32_t {
   kDetokenize = 1024, kInspect = 2048, kHub = 4096, kPrompt = 8192, kPacked = 16384, kPack = 32768,
   kServed = 1 << 16,    // what one served model may have of its own
   kConfig = 1 << 18,    // a configuration file for commands that do not serve
+  kScan = 1 << 19, kGateView = 1 << 20, kPolicy = 1 << 21, kAudit = 1 << 22,
   kFamiliar = 1 << 17,  // taken because fingers know it; `help` says why it has no effect
 };
 

@@ -5,3 +5,4 @@
 
 std::span<const OptionSpec> serve_option_rows();
 std::span<const OptionSpec> familiar_option_rows();
+std::span<const OptionSpec> privacy_option_rows();

@@ -41,6 +41,7 @@ void add_request(JsonView line, AuditTotals& totals) {
     const std::string code = text_at(line, "code");
     ++totals.errors[code.empty() ? std::to_string(status) : code];
   }
+  if (const auto fallback = find_string(line, "fallback")) ++totals.errors[std::string(*fallback)];  // the local model answered instead
   each_finding(line, [&](JsonView finding) {
     ClassTotals& cls = totals.classes[text_at(finding, "class")];
     const int64_t count = number_at(finding, "count");

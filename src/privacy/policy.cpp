@@ -4,6 +4,7 @@
 #include <algorithm>
 #include "privacy/audit.h"
 #include "privacy/digest.h"
+#include "privacy/terms.h"
 
 namespace {
 
@@ -130,4 +131,10 @@ std::string policy_sha256(const Policy& policy, const std::vector<UpstreamOption
       {"destinations", destinations(upstreams)},
   };
   return sha256_hex(canonical(json));
+}
+
+std::string keyed_term(std::string_view key, std::string_view term) {
+  const std::string folded = folded_term(term);
+  const auto characters = std::ranges::count_if(folded, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+  return std::to_string(characters) + ":" + hmac_sha256_hex(key, folded);
 }

@@ -68,6 +68,9 @@ struct GateConfig { std::vector<UpstreamOptions> upstreams; Policy policy; Audit
 Result<GateConfig> read_gate_config(const std::string& path);
 Result<GateConfig> parse_gate_config(const std::string& path, std::string_view toml);
 
+// An entry of terms_hmac, "LENGTH:HEX", for a term as it is folded.
+std::string keyed_term(std::string_view key, std::string_view term);
+
 // ---- the decision ----
 struct FieldFinding {
   Finding finding;
