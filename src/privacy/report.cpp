@@ -96,7 +96,7 @@ std::string proof_of(const std::string& path) {
 Result<std::string> audit_report(const std::string& path, const std::string& since, const std::string& until) {
   TRY(const AuditPeriod period, audit_period(since, until));
   TRY(const AuditTotals totals, audit_totals(path, period));
-  const auto day = [](const std::string& time) { return html(time.substr(0, 16)); };
+  const auto day = [](const std::string& time) { return html(time.substr(0, 10) + " " + time.substr(std::min<size_t>(11, time.size()), 5)); };
   const std::string when = totals.first_time.empty() ? "no lines in this period" : fmt::format("{} to {} UTC", day(totals.first_time), day(totals.last_time));
   std::string body = "<h1>What stayed and what left</h1>\n<p class=soft>Calla's privacy gate, " + when + "</p>\n" + tiles(totals) + over_time(totals) + classes(totals) + "<div class=pair>\n";
   body += counts("Routes", "Route", totals.routes, [](std::string_view name) { return route_named(name).series; }, [](std::string_view name) { return route_named(name).label; });

@@ -21,12 +21,12 @@ section{background:var(--card);border:1px solid var(--line);border-radius:.75rem
 .tile{background:var(--card);border:1px solid var(--line);border-radius:.75rem;padding:1rem 1.2rem}
 .tile b{display:block;font-size:1.75rem;line-height:1.2;font-variant-numeric:tabular-nums}
 .tile span{color:var(--soft);font-size:.9rem}
-.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(20rem,1fr));gap:1.1rem}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(27rem,100%),1fr));gap:0 1.1rem}
 table{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:.4rem .6rem .4rem 0;border-top:1px solid var(--line);vertical-align:middle;overflow-wrap:anywhere}
 thead th{border-top:0;color:var(--soft);font-weight:500;font-size:.875rem;overflow-wrap:normal}
-td.n,th.n{text-align:right;width:6.5rem}
-th[scope=row]{font-weight:500}
+td.n,th.n{text-align:right;width:5.5rem}td:nth-child(2):not(.n){width:38%}
+th[scope=row]{font-weight:500}th[scope=row] .soft{display:block;font-weight:400;font-size:.85rem}
 .bar{display:flex;height:.7rem;min-width:7rem;border-radius:.35rem;overflow:hidden;background:var(--line)}
 .bar i{display:block;height:100%}
 .key{display:flex;flex-wrap:wrap;gap:.35rem 1.2rem;margin:0 0 .9rem;padding:0;list-style:none;color:var(--soft);font-size:.9rem}
@@ -39,11 +39,11 @@ code{font:0.9em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflo
 @media print{body{background:#fff}section,.tile{break-inside:avoid}}
 )";
 
-// A round number at or above `value`: 1, 2 or 5 times a power of ten.
+// A round and even number at or above `value`.
 int64_t round_above(int64_t value) {
   int64_t step = 1;
   while (true) {
-    for (const int64_t factor : {1, 2, 5})
+    for (const int64_t factor : {2, 4, 6, 8, 10, 12})
       if (step * factor >= value) return step * factor;
     if (step > INT64_MAX / 100) return value;
     step *= 10;
