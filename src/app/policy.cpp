@@ -27,10 +27,10 @@ Status check_scanner(const Policy& policy) {
 }
 
 int check(const Options& options, const std::string& path) {
-  Options serving;
-  if (const Status other = read_configuration(path, {}, serving); !other) return refuse(other.error());
   const auto config = read_gate_config(path);
   if (!config) return refuse(config.error());
+  Options serving;  // [server] and [local] are checked as well
+  if (const Status others = read_configuration(path, {}, serving); !others) return refuse(others.error());
   for (const std::string& text : config->notes) std::fprintf(stderr, "%s\n", text.c_str());
   if (const Status terms = check_scanner(config->policy); !terms) return refuse({Code::invalid_request, path + ": " + terms.error().message});
   const Policy& policy = config->policy;
