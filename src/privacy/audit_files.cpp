@@ -65,6 +65,11 @@ Result<FileDescriptor> lock_audit(const std::string& path) {
   return Error{Code::io, "cannot lock the audit log: " + lock + ": " + last_system_error()};
 }
 
+bool is_being_written(const std::string& path) {
+  const FileDescriptor file(open((path + ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return file && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 Status sync_folder_of(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const FileDescriptor file(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

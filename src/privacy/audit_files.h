@@ -18,6 +18,7 @@ std::optional<AuditHead> parse_head(std::string_view text);      // a newline ma
 std::string head_path(const std::string& path);                  // FILE.head
 // Held as long as the descriptor is open; overloaded when another program has it.
 Result<FileDescriptor> lock_audit(const std::string& path);
+bool is_being_written(const std::string& path);                  // another program has that lock
 Status sync_folder_of(const std::string& path);                  // so that a new name survives a power failure
 
 // Lines of a file, one at a time; SIMDJSON_PADDING readable bytes stand behind each.

@@ -152,7 +152,7 @@ Result<AuditChain> walk_audit(const std::string& path, const AuditKey* key, cons
     TRY(AuditChain chain, walk_once(files, key, heads, torn_is_fine));
     // A log that is being written may have been caught in the middle of a line, or while it went over to a new file.
     const bool moving = chain.broken && (chain.broken->reason == "the line is cut off" || files != files_of(path));
-    if (!moving || attempt == attempts) return chain;
+    if (!moving || attempt == attempts || !is_being_written(path)) return chain;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
