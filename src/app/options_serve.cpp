@@ -179,7 +179,7 @@ const OptionSpec kFamiliarRows[] = {
     {kFamiliar, "-sm, --split-mode", "WORD", "a value", kNoGpu, "", taken},
     {kFamiliar, "-ts, --tensor-split", "LIST", "a value", kNoGpu, "", taken},
     {kFamiliar, "-mg, --main-gpu", "N", "a value", kNoGpu, "", taken},
-    {kFamiliar, "-dev, --device", "LIST", "a value", kNoGpu, "", taken},
+    {kFamiliar, "-dev", "LIST", "a value", kNoGpu, "", taken},
     {kFamiliar, "-ot, --override-tensor", "TEXT", "a value", kNoGpu, "", taken},
     {kFamiliar, "-cmoe, --cpu-moe", "", "", kNoGpu, "", taken},
     {kFamiliar, "-ncmoe, --n-cpu-moe", "N", "a value", kNoGpu, "", taken},
