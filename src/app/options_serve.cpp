@@ -168,7 +168,7 @@ const OptionSpec kServeRows[] = {
 
 bool taken(Options&, std::string_view) { return true; }
 
-constexpr const char* kNoGpu = "there is one device here, the CPU";
+constexpr const char* kNoGpu = "--device says where a model runs";
 constexpr const char* kAlways = "always so";
 constexpr const char* kThere = "its endpoint is always there";
 constexpr const char* kSnapshots = "snapshots are placed by use";
