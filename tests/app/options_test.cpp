@@ -137,7 +137,7 @@ TEST(Options, WhatHasNoEffectIsSaid) {
   ASSERT_TRUE(o) << o.error().message;
   EXPECT_EQ(o->model, "m");
   ASSERT_EQ(o->notes.size(), 6u);
-  EXPECT_EQ(o->notes[0], "-ngl has no effect: there is one device here, the CPU");
+  EXPECT_EQ(o->notes[0], "-ngl has no effect: --device says where a model runs");
   EXPECT_EQ(refusal("serve", {"--flash-atn"}), "cannot read the command line: --flash-atn: no such option here, did you mean --flash-attn?");
   EXPECT_EQ(refusal("serve", {"--fit=maybe"}), "cannot read the command line: --fit: 'maybe': on or off expected");
   EXPECT_NE(refusal("run", {"m", "-ngl", "1"}), "");
