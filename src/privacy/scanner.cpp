@@ -13,6 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr float least_score = 0.3f;
+constexpr size_t label_reach = 120;  // bytes between a label and its value: 40 Han
 constexpr size_t max_decoded_bytes = size_t{1} << 20;  // of one text
 
 struct Rules {
@@ -38,12 +39,21 @@ struct Leaf {
     const View::Origin origin = view.origin(begin, end);
     return parent == nullptr ? origin : parent->home(origin.begin, origin.end);
   }
-  // Whether the span is news: excerpts repeat their surroundings.
+  // Whether the span is news: excerpts repeat their surroundings. An escape can hide a value's border or its label too: "card%204000…".
   bool is_news(size_t begin, size_t end) const {
+    const bool is_escaped = view.kind == ViewKind::escapes || view.kind == ViewKind::quoted_printable;
+    return is_seen_first(begin, end, [&](const View& v, size_t b, size_t e) { return v.changed(b, e) || (is_escaped && v.is_near_change(b, e, label_reach)); });
+  }
+  bool is_rewritten(size_t begin, size_t end) const {
+    return is_seen_first(begin, end, [](const View& v, size_t b, size_t e) { return v.changed(b, e); });
+  }
+
+ private:
+  bool is_seen_first(size_t begin, size_t end, const auto& here) const {
     if (parent == nullptr) return true;
-    if (is_excerpts) return view.changed(begin, end);
+    if (is_excerpts) return here(view, begin, end);
     const View::Origin origin = view.origin(begin, end);
-    return parent->is_news(origin.begin, origin.end);
+    return parent->is_seen_first(origin.begin, origin.end, here);
   }
 };
 
@@ -83,7 +93,7 @@ class Reading {
     return read_page(add(std::move(again), &leaf, depth));
   }
   bool read_rewritten(ViewKind kind, Rewrites&& rewrites, const Leaf& leaf) {
-    if (leaf.parent != nullptr) std::erase_if(rewrites.all(), [&](const Rewrites::One& one) { return !leaf.is_news(one.begin, one.end); });
+    if (leaf.parent != nullptr) std::erase_if(rewrites.all(), [&](const Rewrites::One& one) { return !leaf.is_rewritten(one.begin, one.end); });
     if (rewrites.empty()) return true;
     if (!is_decoded(kind)) return read_view(excerpts(leaf.view.text, kind, rewrites), leaf, leaf.depth);
     if (leaf.depth >= rules_.options.limits.decode_depth) return fail("too_deep");
@@ -147,7 +157,7 @@ class Reading {
   }
 
   void add_opaque(const Leaf& leaf, View::Origin blob) {
-    if (!leaf.is_news(blob.begin, blob.end)) return;
+    if (!leaf.is_rewritten(blob.begin, blob.end)) return;
     const View::Origin home = leaf.home(blob.begin, blob.end);
     candidates_.push_back({{PrivacyClass::opaque, "blob", "opaque", view_name(leaf, blob.begin, blob.end), home.begin, home.end, 0.9f, false}, false, false});
   }

@@ -46,6 +46,17 @@ bool View::changed(size_t begin, size_t end) const {
   return !first.copied || &first != &piece_at(end - 1);
 }
 
+bool View::is_near_change(size_t begin, size_t end, size_t before) const {
+  if (pieces_.empty()) return false;
+  bool near = false;
+  for (const Piece* piece = &piece_at(begin - std::min(begin, before)); piece <= &pieces_.back() && piece->at <= end; ++piece) {
+    const bool is_cut = !piece->copied && piece->width == 0;  // what is in front of it stood elsewhere
+    if (is_cut && piece->at < begin) near = false;
+    near |= !piece->copied && !is_cut;
+  }
+  return near;
+}
+
 size_t View::first_change(size_t begin, size_t end) const {
   if (pieces_.empty()) return begin;
   for (const Piece* piece = &piece_at(begin); piece <= &pieces_.back() && piece->at < end; ++piece) {

@@ -17,6 +17,7 @@ class View {
   // The original span behind [begin, end) of `text`. In a decoded view it is the whole encoded blob.
   Origin origin(size_t begin, size_t end) const;
   bool changed(size_t begin, size_t end) const;         // whether folding altered anything there: it is "folded" rather than "plain"
+  bool is_near_change(size_t begin, size_t end, size_t before) const;  // whether there, at its edges or within `before` bytes in front of it anything was rewritten
   size_t first_change(size_t begin, size_t end) const;  // where in the original the first altered part of [begin, end) comes from
 
   // `text` grows by bytes of the original as they are, or by others that each stand for all of [begin, end) of it.

@@ -210,8 +210,9 @@ class Finder {
       if (read({blob.begin + skip, blob.end})) return true;
     }
     bool any = false;
+    const std::string_view upto = page_.substr(0, blob.end);
     for (size_t at = blob.begin; at < blob.end;) {
-      const size_t end = std::min(page_.find_first_of("/+-_", at), blob.end);
+      const size_t end = std::min(upto.find_first_of("/+-_", at), blob.end);
       if (end - at >= min_encoded && end - at < blob.end - blob.begin) any |= read({at, end});
       at = end + 1;
     }

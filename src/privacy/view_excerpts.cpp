@@ -5,12 +5,19 @@
 
 namespace {
 
-// Bytes kept around a rewrite: 40 Han before it and 15 after it, where labels count.
-constexpr size_t kept_before = 160, kept_after = 64;
+// Bytes kept around a rewrite: 40 Han before it and 15 after it, where labels count; a word that began there is kept to its end.
+constexpr size_t kept_before = 160, kept_after = 64, max_word = 4096;
 
 size_t border_at_or_before(std::string_view page, size_t at) {
   while (at > 0 && at < page.size() && continues(page[at])) --at;
   return at;
+}
+
+size_t end_after(std::string_view page, size_t rewrite_end) {
+  size_t end = std::min(page.size(), rewrite_end + kept_after);
+  const size_t most = std::min(page.size(), rewrite_end + max_word);
+  while (end < most && page[end] != ' ' && page[end] != '\n') ++end;
+  return border_at_or_before(page, end);
 }
 
 }  // namespace
@@ -38,7 +45,7 @@ View excerpts(std::string_view page, ViewKind kind, const Rewrites& rewrites) {
     if (from < rewrite.begin) view.append_copy(page.substr(from, rewrite.begin - from), from);
     view.append(rewrites.text(rewrite), rewrite.begin, rewrite.end);
     const size_t next = i + 1 < all.size() ? all[i + 1].begin : page.size();
-    done = std::min(next, border_at_or_before(page, std::min(page.size(), rewrite.end + kept_after)));
+    done = std::min(next, end_after(page, rewrite.end));
     done = std::max<size_t>(done, rewrite.end);
     if (rewrite.end < done) view.append_copy(page.substr(rewrite.end, done - rewrite.end), rewrite.end);
   }

@@ -30,7 +30,7 @@ from upstream import Upstream  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
 CALLA = os.path.abspath(os.environ.get("CALLA", os.path.join(ROOT, "build", "release", "calla")))
-MODEL = os.path.join(ROOT, "tests", "golden", "models", "tiny-qwen3_5_moe-q4_0.gguf")
+MODEL = os.path.join(ROOT, "tests", "golden", "models", "qwen3_5_moe-Q4_0.gguf")
 MOODS = ["ok"] * 10 + ["error", "busy", "hang", "cut", "garbage", "lie"]
 
 CONFIG = """
