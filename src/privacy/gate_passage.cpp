@@ -214,7 +214,7 @@ Passage::Answer Passage::refuse(Refusal refusal) {
 }
 
 void Passage::announce(RouteReport report) {
-  if (announced_) return;
+  if (announced_ && report.code.empty()) return;  // only that it failed since is news
   announced_ = true;
   report.policy = parts_.policy.label();
   report.audit_id = record_.id();

@@ -148,6 +148,8 @@ class Reading {
   static std::string view_name(const Leaf& leaf, size_t begin, size_t end) {
     const ViewKind kind = leaf.view.kind;
     if (kind == ViewKind::folded) return leaf.view.changed(begin, end) ? "folded" : "plain";
+    if (kind != ViewKind::escapes && kind != ViewKind::quoted_printable) return std::string(name_of(kind));
+    if (leaf.is_excerpts && !leaf.view.changed(begin, end)) return "plain";  // an escape stands beside it
     if (kind != ViewKind::escapes) return std::string(name_of(kind));
     if (!leaf.is_excerpts) {
       const View::Origin origin = leaf.view.origin(begin, end);
