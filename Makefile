@@ -10,7 +10,9 @@ export CCACHE_DIR ?= $(CURDIR)/.cache/ccache
 CALLA := build/release/calla
 CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-19 clang-format 2>/dev/null) clang-format)
 
-.PHONY: run test test-clients build setup bench format asan tsan fuzz clean help
+GATE_REQUESTS ?= 10000
+
+.PHONY: run test test-clients test-gate bench-privacy build setup bench format asan tsan fuzz clean help
 
 run: setup build/release/build.ninja ## install what is missing, build, get the starter model, chat (PROMPT="..." answers once)
 	@ninja -C build/release -j$(JOBS) --quiet calla
@@ -38,6 +40,15 @@ test-clients: setup build/release/build.ninja ## the clients people use (openai,
 	@$(CALLA) pull starter </dev/null
 	@command -v npm >/dev/null && python3 -c 'import ensurepip' 2>/dev/null || tools/setup.sh clients
 	@python3 tests/clients/run.py
+
+test-gate: setup build/release/build.ninja ## GATE_REQUESTS (10000) random requests through the privacy gate to a misbehaving cloud on loopback, and a search for every planted byte
+	@ninja -C build/release -j$(JOBS) --quiet calla
+	@CALLA=$(CALLA) python3 tests/gate/run.py --requests $(GATE_REQUESTS)
+
+bench-privacy: setup build/release/build.ninja ## what the privacy gate finds, per class, beside presidio, detect-secrets and CredSweeper (from PyPI)
+	@ninja -C build/release -j$(JOBS) --quiet calla
+	@python3 -c 'import ensurepip' 2>/dev/null || tools/setup.sh clients
+	@CALLA=$(CALLA) python3 bench/privacy/run.py
 
 bench: setup build/release/build.ninja ## speed of the starter model on this machine
 	@ninja -C build/release -j$(JOBS) --quiet calla
@@ -69,4 +80,4 @@ clean: ## remove what was built (models stay where they are)
 	@rm -rf build .cache/ccache
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /|/' | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /|/' | awk -F'|' '{printf "make %-13s %s\n", $$1, $$2}'

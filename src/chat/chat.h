@@ -65,7 +65,7 @@ struct GateNotes {
   std::string body_sha256;                    // of the body's canonical JSON (sorted keys, no spaces), hexadecimal; "" where there is no body
   size_t body_bytes = 0;
   std::vector<std::string> unknown_fields{};  // paths of what Calla does not know in the request
-  std::function<void(const RouteReport&)> routed{};  // on the calling thread
+  std::function<void(const RouteReport&)> routed{};  // on the calling thread; again, with its `code`, when what was announced fails
 };
 
 // One request in neutral words. Fields left unset take the model's defaults.

@@ -1,4 +1,4 @@
-// gate_passage: from a request to its answer; every way out is announced once and recorded once.
+// gate_passage: from a request to its answer; every way out is announced once (again with its error if the answer breaks off) and recorded once.
 #include "privacy/gate_passage.h"
 
 #include <algorithm>

@@ -31,7 +31,7 @@ from upstream import Upstream  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(HERE))
 CALLA = os.path.abspath(os.environ.get("CALLA", os.path.join(ROOT, "build", "release", "calla")))
 MODEL = os.path.join(ROOT, "tests", "golden", "models", "qwen3_5_moe-Q4_0.gguf")
-MOODS = ["ok"] * 10 + ["error", "busy", "hang", "cut", "garbage", "lie"]
+MOODS = ["ok"] * 40 + ["error", "busy", "hang", "cut", "garbage", "lie"]
 
 CONFIG = """
 [server]
@@ -67,13 +67,13 @@ fsync = "interval"
 
 
 class Server:
-    def __init__(self, folder, url):
+    def __init__(self, folder, url, config=CONFIG):
         self.folder = folder
         with open(os.path.join(folder, "calla.toml"), "w") as f:
-            f.write(CONFIG.format(model=MODEL, url=url))
-        self.log = open(os.path.join(folder, "stderr.log"), "wb")
+            f.write(config.format(model=MODEL, url=url))
+        self.log = open(os.path.join(folder, "stderr.log"), "ab")
         env = {**os.environ, "HOME": folder, "TMPDIR": os.path.join(folder, "tmp"), "GATE_TEST_KEY": "loopback-test", "XDG_STATE_HOME": os.path.join(folder, "xdg")}
-        os.makedirs(env["TMPDIR"])
+        os.makedirs(env["TMPDIR"], exist_ok=True)
         self.process = subprocess.Popen([CALLA, "serve", "--config", "calla.toml"], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=self.log, text=True)
         found = re.search(r"listening on http://127\.0\.0\.1:(\d+)", self.process.stdout.readline())
         if not found:

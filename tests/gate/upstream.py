@@ -7,10 +7,12 @@ import time
 
 
 class Upstream:
-    """Speaks the OpenAI dialect. `mood` picks the next answer: ok, error, busy, hang, cut, garbage, lie; well-behaved by default."""
+    """Speaks the OpenAI dialect. `moods` are what the next answer may be: ok, error, busy, hang, cut, garbage, lie; well-behaved by default.
+    `reply` makes an answer's lanes of a request: {"content", "reasoning_content", "tool_calls": [(name, arguments)]}; it echoes by default."""
 
-    def __init__(self, seed=0, moods=("ok",), hang_s=3.0):
+    def __init__(self, seed=0, moods=("ok",), hang_s=3.0, reply=None):
         self.random, self.moods, self.hang_s = random.Random(seed), moods, hang_s
+        self.reply = reply or (lambda body: {"content": echo(body)})
         self.lock, self.requests, self.stopped = threading.Lock(), [], False
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self.listener.getsockname()[1]
@@ -83,18 +85,18 @@ class Upstream:
         if mood == "garbage":
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: {not json\n\n\xff\xfe: what\n\ndata: []\n\n")
             return False
-        text = echo(body)
+        lanes = self.reply(body)
         if mood == "lie":
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999999\r\n\r\n{\"choices\": [")
             return False
         if not body.get("stream"):
-            choices = [{"index": i, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"} for i in range(body.get("n") or 1)]
+            choices = [{"index": i, "message": message(lanes), "finish_reason": "stop"} for i in range(body.get("n") or 1)]
             if "messages" not in body:
-                choices = [{"index": i, "text": text, "finish_reason": "stop"} for i in range(body.get("n") or 1)]
+                choices = [{"index": i, "text": lanes["content"], "finish_reason": "stop"} for i in range(body.get("n") or 1)]
             return self._plain(connection, "200 OK", {"id": "x", "object": "chat.completion", "model": body.get("model"), "choices": choices,
                                                       "usage": {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}})
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-        stream = b"".join(self._events(body, text))
+        stream = b"".join(self._events(body, lanes))
         if mood == "cut":
             stream = stream[:len(stream) // 2]
         for at in range(0, len(stream), cut):
@@ -105,15 +107,16 @@ class Upstream:
         connection.sendall(b"0\r\n\r\n")
         return True
 
-    def _events(self, body, text):
-        size = 1 + len(text) // 40
-        for at in range(0, len(text), size):
-            for i in range(body.get("n") or 1):
-                delta = {"index": i, "delta": {"content": text[at:at + size]}} if "messages" in body else {"index": i, "text": text[at:at + size]}
-                yield b"data: " + json.dumps({"choices": [delta]}).encode() + b"\n\n"
+    def _events(self, body, lanes):
+        n = body.get("n") or 1
+        for piece in pieces(lanes):
+            for i in range(n):
+                choice = {"index": i, "delta": piece} if "messages" in body else {"index": i, "text": piece.get("content", "")}
+                yield b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
             yield b": still here\r\n\r\n"
-        for i in range(body.get("n") or 1):
-            yield b"data: " + json.dumps({"choices": [{"index": i, "delta": {}, "text": "", "finish_reason": "stop"}]}).encode() + b"\n\n"
+        reason = "tool_calls" if lanes.get("tool_calls") else "stop"
+        for i in range(n):
+            yield b"data: " + json.dumps({"choices": [{"index": i, "delta": {}, "text": "", "finish_reason": reason}]}).encode() + b"\n\n"
         yield b"data: " + json.dumps({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 7}}).encode() + b"\n\ndata: [DONE]\n\n"
 
     @staticmethod
@@ -131,3 +134,29 @@ def echo(body):
             return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
     prompt = body.get("prompt", "")
     return prompt if isinstance(prompt, str) else "".join(prompt)
+
+
+def message(lanes):
+    """A whole message of LANES."""
+    out = {"role": "assistant", "content": lanes.get("content")}
+    if lanes.get("reasoning_content"):
+        out["reasoning_content"] = lanes["reasoning_content"]
+    if lanes.get("tool_calls"):
+        out["tool_calls"] = [{"id": f"call_{i}", "type": "function", "function": {"name": name, "arguments": arguments}} for i, (name, arguments) in enumerate(lanes["tool_calls"])]
+    return out
+
+
+def pieces(lanes):
+    """LANES in small deltas, the lanes taking turns as far as they may."""
+    for lane in ("reasoning_content", "content"):
+        text = lanes.get(lane) or ""
+        size = 1 + len(text) // 40
+        for at in range(0, len(text), size):
+            yield {lane: text[at:at + size]}
+    calls = lanes.get("tool_calls") or []
+    for i, (name, _) in enumerate(calls):
+        yield {"tool_calls": [{"index": i, "id": f"call_{i}", "type": "function", "function": {"name": name, "arguments": ""}}]}
+    for at in range(0, max((len(arguments) for _, arguments in calls), default=0), 3):
+        for i, (_, arguments) in enumerate(calls):
+            if at < len(arguments):
+                yield {"tool_calls": [{"index": i, "function": {"arguments": arguments[at:at + 3]}}]}

@@ -52,6 +52,7 @@ TEST_F(GateTest, AfterTheFirstWordThereIsNoOtherModel) {
   EXPECT_EQ(text(), "half ");
   EXPECT_EQ(local.answers, 0);
   EXPECT_EQ(report().route, "cloud");
+  EXPECT_EQ(reports.back().code, "upstream_failed");
   EXPECT_EQ(line()["status"], 502);
 }
 

@@ -113,7 +113,10 @@ class GateTest : public testing::Test {
     request.gate.key = "key-1";
     request.gate.body_sha256 = std::string(64, 'b');
     request.gate.body_bytes = text.size();
-    request.gate.routed = [this](const RouteReport& report) { reports.push_back(report), deltas_when_routed = heard.deltas; };
+    request.gate.routed = [this](const RouteReport& report) {
+      if (reports.empty()) deltas_when_routed = heard.deltas;
+      reports.push_back(report);
+    };
     return request;
   }
 
@@ -124,7 +127,8 @@ class GateTest : public testing::Test {
     ++asked;
     const std::vector<ChatRequest> requests(static_cast<size_t>(n), request);
     auto out = gate().complete_all(requests, heard.sink, std::move(stop));
-    EXPECT_EQ(reports.size(), 1u) << "a request is announced once";
+    const bool failed_late = reports.size() == 2 && reports[0].code.empty() && !reports[1].code.empty();
+    EXPECT_TRUE(reports.size() == 1 || failed_late) << "a request is announced once, and once more when its answer breaks off";
     if (reports.empty()) reports.emplace_back();
     EXPECT_EQ(deltas_when_routed, 0);
     EXPECT_EQ(reports[0].policy, "test@aaaaaaaaaaaa");
