@@ -131,6 +131,28 @@ class PolicyCommand(unittest.TestCase):
         self.assertEqual(calla("policy", "check", os.path.join(HOME, "nowhere.toml")).returncode, 2)
         self.assertEqual(calla("policy", "chekc", good).returncode, 2)
 
+    def test_a_model_tier_that_is_none_stops_everything(self):
+        writer = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "models", "llama-Q6_K.gguf")  # writes text, labels none
+        path = write("p/tier.toml", CONFIG.replace('id = "test"\n', f'id = "test"\nmodel = "{writer}"\n'))
+        for words in (("policy", "check", path), ("policy", "explain", path), ("scan", "--policy", path), ("gate", "--policy", path), ("serve", "--config", path, "--port", "0"), ("run", "--config", path, "auto", "hi")):
+            r = calla(*words, stdin="{}")
+            self.assertEqual((r.returncode, r.stdout), (2, b""), words)
+            self.assertIn(f"{path}:6: privacy.model: ".encode(), r.stderr, words)
+            self.assertIn(b"token classifier expected", r.stderr, words)
+
+    def test_a_model_tier_joins_the_rules(self):
+        shared = os.environ.get("CALLA_SHARED", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "shared"))
+        tiny = os.path.join(shared, "oracles", "data", "qwen3_bidirectional_tokcls")
+        if not os.path.exists(os.path.join(tiny, "model.safetensors")):
+            self.skipTest("NOTICE: no reference checkpoint: set CALLA_SHARED to the folder that has oracles/data")
+        path = write("p/tiny.toml", CONFIG.replace('id = "test"\n', f'id = "test"\nmodel = "{tiny}"\n'))
+        self.assertEqual(calla("policy", "check", path).returncode, 0)
+        text = "Straße 你好 🙂 the captain's list said 129. " * 8 + f"Card {CARD}"
+        found = json.loads(calla("scan", "--json", "--policy", path, stdin=text).stdout)["findings"]
+        self.assertIn("model", {f["detector"] for f in found})
+        self.assertIn("card", {f["class"] for f in found})
+        self.assertTrue(all(0.6 <= f["score"] <= 0.901 for f in found if f["detector"] == "model"), found)
+
     def explain(self, body, *words, config=CONFIG):
         r = calla("policy", "explain", write("p/explain.toml", config), *words, stdin=json.dumps(body))
         self.assertEqual(r.returncode, 0, r)

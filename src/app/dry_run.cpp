@@ -2,6 +2,7 @@
 #include "app/dry_run.h"
 
 #include <algorithm>
+#include "app/span_model.h"
 
 namespace {
 
@@ -41,6 +42,11 @@ Result<GateConfig> dry_configuration(const std::string& path) {
   }
   config.policy.sha256 = policy_sha256(config.policy, config.upstreams);
   return config;
+}
+
+Result<std::unique_ptr<Gate>> dry_gate(GateConfig config) {
+  TRY(auto model, open_span_model(config.model));
+  return make_dry_gate(std::move(config), std::move(model));
 }
 
 ChatRequest request_of_text(std::string_view text, const std::string& model, const std::string& system) {

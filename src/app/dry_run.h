@@ -1,5 +1,6 @@
 // dry_run: what the gate would do with a request or a text, without sending anything.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 
 // The configuration of `path`; "": the default policy in front of one imagined cloud. One without any upstream is given that cloud too.
 Result<GateConfig> dry_configuration(const std::string& path);
+// A gate that sends nothing, with the model tier of its configuration.
+Result<std::unique_ptr<Gate>> dry_gate(GateConfig config);
 // A chat completion of one user message.
 ChatRequest request_of_text(std::string_view text, const std::string& model, const std::string& system = "");
 // "X-Calla-Privacy: local" and the like; an error for headers that the gate does not read.

@@ -37,7 +37,7 @@ std::string told(const Json& explained, std::string_view text, size_t columns, b
 Result<int> run(const Options& options) {
   TRY(GateConfig config, dry_configuration(options.privacy.policy));
   config.policy.cloud_by_default = true;  // what would leave if a cloud were asked, whoever is asked by default
-  TRY(const auto gate, make_dry_gate(std::move(config)));
+  TRY(const auto gate, dry_gate(std::move(config)));
   std::string text;
   if (options.arguments.empty()) {
     TRY(text, read_standard_input("the text", most_bytes));

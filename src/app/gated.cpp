@@ -5,13 +5,15 @@
 #include <sys/resource.h>
 #include <algorithm>
 #include "app/library.h"
+#include "app/span_model.h"
 
 Result<std::unique_ptr<Gate>> open_gate(const std::string& config_file, Completer& local, std::vector<UpstreamOptions>& upstreams) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   TRY(GateConfig config, read_gate_config(config_file));
   upstreams = config.upstreams;
-  return Gate::make(std::move(config), local);
+  TRY(auto model, open_span_model(config.model));
+  return Gate::make(std::move(config), local, std::move(model));
 }
 
 Result<GatedModels> open_gated(const Options& options) {

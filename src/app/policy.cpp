@@ -6,6 +6,7 @@
 #include "app/dry_run.h"
 #include "app/policy_cases.h"
 #include "app/policy_explain.h"
+#include "app/span_model.h"
 #include "core/nearest.h"
 #include "privacy/scan.h"
 
@@ -32,6 +33,7 @@ int check(const Options& options, const std::string& path) {
   Options serving;  // [server] and [local] are checked as well
   if (const Status others = read_configuration(path, {}, serving); !others) return refuse(others.error());
   for (const std::string& text : config->notes) std::fprintf(stderr, "%s\n", text.c_str());
+  if (const auto model = open_span_model(config->model); !model) return refuse(model.error());
   if (const Status terms = check_scanner(config->policy); !terms) return refuse({Code::invalid_request, path + ": " + terms.error().message});
   const Policy& policy = config->policy;
   if (options.json) {
@@ -45,7 +47,7 @@ int check(const Options& options, const std::string& path) {
 int test(const Options& options, const std::string& path, std::span<const std::string> files) {
   auto config = dry_configuration(path);
   if (!config) return refuse(config.error());
-  const auto gate = make_dry_gate(std::move(*config));
+  const auto gate = dry_gate(std::move(*config));
   if (!gate) return usage_error(gate.error());
   int cases = 0, failures = 0;
   for (const std::string& file : files) {

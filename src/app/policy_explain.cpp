@@ -11,7 +11,7 @@ Result<int> explain_request(const Options& options, const std::string& path) {
     std::fprintf(stderr, "%s\n", config.error().message.c_str());
     return 2;
   }
-  TRY(const auto gate, make_dry_gate(*config));
+  TRY(const auto gate, dry_gate(*config));
   TRY(const std::string body, read_standard_input("the request"));
   TRY(ChatRequest request, read_chat_request(body));
   if (!options.privacy.model.empty()) request.model = options.privacy.model;

@@ -7,6 +7,7 @@
 #include "app/commands.h"
 #include "app/console.h"
 #include "app/scan_text.h"
+#include "app/span_model.h"
 #include "core/json.h"
 #include "core/mapped_file.h"
 
@@ -134,11 +135,13 @@ Result<int> scan(const Options& options) {
   const std::string& lines = options.privacy.jsonl;
   if (!lines.empty() && !options.arguments.empty()) return Error{Code::invalid_request, "cannot scan: --jsonl and files are both given, one expected"};
   std::optional<Policy> policy;
+  std::shared_ptr<SpanModel> model;
   if (!options.privacy.policy.empty()) {
     TRY(GateConfig config, read_gate_config(options.privacy.policy));
+    TRY(model, open_span_model(config.model));
     policy = std::move(config.policy);
   }
-  TRY(TextScanner scanner, TextScanner::make(policy, options.privacy.tiers));
+  TRY(TextScanner scanner, TextScanner::make(policy, options.privacy.tiers, std::move(model)));
   Scan scan(options, std::move(scanner));
   if (!lines.empty()) {
     std::FILE* in = lines == "-" ? stdin : std::fopen(lines.c_str(), "rb");

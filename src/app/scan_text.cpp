@@ -73,7 +73,7 @@ Shown cropped(std::string_view line, size_t begin, size_t end, size_t columns) {
 
 }  // namespace
 
-Result<TextScanner> TextScanner::make(const std::optional<Policy>& policy, const std::string& tiers) {
+Result<TextScanner> TextScanner::make(const std::optional<Policy>& policy, const std::string& tiers, std::shared_ptr<SpanModel> model) {
   TextScanner scanner;
   ScanOptions options;
   scanner.least_.assign(n_privacy_classes, least_score);
@@ -84,7 +84,7 @@ Result<TextScanner> TextScanner::make(const std::optional<Policy>& policy, const
     scanner.least_[static_cast<size_t>(PrivacyClass::unscanned)] = 0;
   }
   if (!tiers.empty()) options.tiers = tiers;
-  TRY(scanner.scanner_, Scanner::make(std::move(options)));
+  TRY(scanner.scanner_, Scanner::make(std::move(options), std::move(model)));
   return scanner;
 }
 

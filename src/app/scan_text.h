@@ -13,7 +13,7 @@
 class TextScanner {
  public:
   // Without a policy: everything with a score of 0.3 and more. `tiers`: "" as the policy says, or all.
-  static Result<TextScanner> make(const std::optional<Policy>& policy, const std::string& tiers);
+  static Result<TextScanner> make(const std::optional<Policy>& policy, const std::string& tiers, std::shared_ptr<SpanModel> model = nullptr);
   ScanReport scan(std::string_view text) const;  // its statements are findings already where somebody is named beside them
 
  private:

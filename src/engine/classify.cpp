@@ -160,6 +160,8 @@ Result<std::unique_ptr<TokenClassifier>> TokenClassifier::make(std::unique_ptr<D
   return std::unique_ptr<TokenClassifier>(std::move(made));
 }
 
+std::string_view span_label(std::string_view label) { return split_label(label).second; }
+
 std::vector<std::pair<size_t, size_t>> token_places(const Tokenizer& tokenizer, std::span<const TokenId> ids, std::string_view text) {
   constexpr size_t reach = 64;  // bytes within which a changed stretch must end
   std::vector<std::pair<size_t, size_t>> places(ids.size());

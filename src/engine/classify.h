@@ -26,6 +26,9 @@ class TokenClassifier {
   virtual Result<std::vector<float>> logits(std::span<const TokenId> ids) = 0;
 };
 
+// What a token's label calls its span: PER for "B-PER"; "" for "O".
+std::string_view span_label(std::string_view label);
+
 // ---- the parts, for their tests ----
 // Where each token stands in the text: tokens that a normaliser changed share the stretch between their neighbours.
 std::vector<std::pair<size_t, size_t>> token_places(const Tokenizer& tokenizer, std::span<const TokenId> ids, std::string_view text);

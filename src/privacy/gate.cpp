@@ -209,10 +209,10 @@ Result<std::unique_ptr<Gate>> Gate::make(GateConfig config, Completer& local, st
   return assemble_gate(std::move(parts));
 }
 
-Result<std::unique_ptr<Gate>> make_dry_gate(GateConfig config) {
+Result<std::unique_ptr<Gate>> make_dry_gate(GateConfig config, std::shared_ptr<SpanModel> model) {
   auto parts = std::make_unique<GateParts>();
   parts->policy = std::move(config.policy);
-  TRY(parts->scanner, Scanner::make(scan_options(parts->policy)));
+  TRY(parts->scanner, Scanner::make(scan_options(parts->policy), std::move(model)));
   for (UpstreamOptions& options : config.upstreams) {
     TRY(auto upstream, keyless_upstream(std::move(options)));
     parts->upstreams.push_back(std::move(upstream));

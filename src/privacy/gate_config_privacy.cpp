@@ -1,9 +1,9 @@
 // gate_config: [privacy]: routes, classes, limits, restoring and consent.
 #include <algorithm>
+#include <filesystem>
 #include "privacy/gate_config.h"
 
 namespace {
-
 
 Status read_fallback(const TomlPlace& place, Action& out) {
   static const std::vector<std::string> words = {"local", "refuse"};
@@ -17,6 +17,17 @@ Status read_tiers(const TomlPlace& place, std::string& out) {
   const bool known = std::ranges::all_of(tiers, [&](char c) { return (c == 'a' || c == 'b' || c == 'c') && std::ranges::count(tiers, c) == 1; });
   if (!known) return place.error("some of the letters a, b and c expected");
   out = tiers;
+  return ok_status();
+}
+
+// Without the model that it names a policy would find less than it says.
+Status read_model(const TomlPlace& place, GateReading& reading) {
+  TRY(const std::string written, read_text(place));
+  const std::string path = reading.path(written);
+  std::error_code error;
+  if (written.empty() || !std::filesystem::exists(path, error)) return place.error("no such file or folder, a token classifier expected");
+  reading.config.policy.model = written;
+  reading.config.model = {path, place.where()};
   return ok_status();
 }
 
@@ -120,6 +131,7 @@ Status read_privacy(const TomlPlace& place, GateReading& reading) {
                             {"conversation_ttl_s", into(policy.conversation_ttl_s, 1, 315'360'000)},
                             {"disclose", into_choice(policy.disclose, {"headers", "body", "none"})},
                             {"tiers", [&](const TomlPlace& value) { return read_tiers(value, policy.tiers); }},
+                            {"model", [&](const TomlPlace& value) { return read_model(value, reading); }},
                             {"classes", [&](const TomlPlace& value) { return read_class_rules(value, policy); }},
                             {"rule", [&](const TomlPlace& value) { return read_rules(value, reading); }},
                             {"term", [&](const TomlPlace& value) { return read_terms(value, reading); }},

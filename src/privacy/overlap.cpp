@@ -108,11 +108,11 @@ class Resolver {
     parts.push_back(whole);
     parts.back().begin = begin, parts.back().end = end;
   }
-  // Lines of one address, parts of one name.
+  // Lines of one address, parts of one name; what two detectors found of one name has no gap.
   bool is_continued(const Finding& a, const Finding& b) const {
     if (a.cls != b.cls || a.view != b.view || a.end > b.begin) return false;
     const std::string_view gap = text_.substr(a.end, b.begin - a.end);
-    if (a.cls == PrivacyClass::person) return gap == " ";
+    if (a.cls == PrivacyClass::person) return gap == " " || (gap.empty() && a.detector != b.detector);
     return a.cls == PrivacyClass::address && !gap.empty() && gap.size() <= 3 && gap.find_first_not_of(", \r\n") == std::string_view::npos;
   }
 

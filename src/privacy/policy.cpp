@@ -125,6 +125,7 @@ std::string policy_sha256(const Policy& policy, const std::vector<UpstreamOption
       {"terms", terms_of(policy)},
       {"limits", {{"max_bytes", policy.limits.max_bytes}, {"decode_depth", policy.limits.decode_depth}, {"scan_ms", policy.limits.scan_ms}}},
       {"tiers", policy.tiers},
+      {"model", policy.model},
       {"restore", {{"text", restore.text}, {"tools", restore.tools}, {"urls_allowlist", restore.urls_allowlist}, {"url_hosts", restore.url_hosts}, {"system_note", restore.system_note}}},
       {"consent", {{"enabled", policy.consent.enabled}, {"ttl_s", policy.consent.ttl_s}, {"scopes", scopes_of(policy.consent)}}},
       {"auto", {{"cloud_above_tokens", policy.automatic.cloud_above_tokens}, {"cloud_with_tools", policy.automatic.cloud_with_tools}}},

@@ -48,6 +48,7 @@ struct Policy {
   std::vector<PolicyTerm> terms;
   ScanLimits limits;
   std::string tiers = "abc";
+  std::string model;                                 // of the model tier, as the file names it; "": rules alone
   std::string vault_dir;                             // "": placeholders live in memory
   int conversation_ttl_s = 86400;
   struct Restore { bool text = true; std::vector<std::string> tools = {"*"}; bool urls_allowlist = false; std::vector<std::string> url_hosts; bool system_note = true; } restore;
@@ -61,7 +62,8 @@ Action default_action(PrivacyClass cls, bool internal);   // privacy-interface.m
 std::string policy_sha256(const Policy& policy, const std::vector<UpstreamOptions>& upstreams);
 
 struct AuditOptions { std::string path, key_file; bool fsync_lines = true; int checkpoint_lines = 100; size_t rotate_bytes = 0; int retention_days = 180; };
-struct GateConfig { std::vector<UpstreamOptions> upstreams; Policy policy; AuditOptions audit; std::vector<std::string> notes; };  // notes: "FILE:LINE: KEY: …" of what has no effect
+struct ModelTier { std::string path, where; };         // of a token classifier, "": none; "FILE:LINE: KEY"
+struct GateConfig { std::vector<UpstreamOptions> upstreams; Policy policy; ModelTier model; AuditOptions audit; std::vector<std::string> notes; };  // notes: "FILE:LINE: KEY: …" of what has no effect
 
 // Reads [upstream.*], [privacy] and [audit] of a configuration file; other sections are not its business. Relative paths count from the file's
 // folder. Errors are "FILE:LINE: KEY: message".

@@ -15,4 +15,4 @@ class Gate : public Completer {
   virtual Result<Json> explain(const ChatRequest& request) = 0;
 };
 // The same without upstreams' keys, an audit log or a local model: for `calla policy explain` and `calla gate`.
-Result<std::unique_ptr<Gate>> make_dry_gate(GateConfig config);
+Result<std::unique_ptr<Gate>> make_dry_gate(GateConfig config, std::shared_ptr<SpanModel> model = nullptr);

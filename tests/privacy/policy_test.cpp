@@ -292,6 +292,23 @@ TEST(Policy, AKeyFileThatOthersMayReadIsAnError) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Policy, TheModelTierIsThereOrTheFileIsWrong) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "calla-policy-XXXXXX").string();
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  const std::filesystem::path folder = pattern;
+  std::filesystem::create_directories(folder / "names");
+  const std::string path = (folder / "c.toml").string(), text = "[privacy]\nmodel = \"names\"\n";
+  const auto config = parse_gate_config(path, text);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->model.path, (folder / "names").string());
+  EXPECT_EQ(config->model.where, path + ":2: privacy.model");
+  EXPECT_NE(config->policy.sha256, parse_gate_config(path, "")->policy.sha256);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(parse_gate_config(path, text).error().message, path + ":2: privacy.model: no such file or folder, a token classifier expected");
+  EXPECT_THAT(error_of("[privacy]\nmodel = \"\"\n"), StartsWith("c.toml:2: privacy.model: "));
+  EXPECT_EQ(read("").model.path, "");
+}
+
 TEST(Policy, KeyedTermsNeedTheirKey) {
   const std::string hashes = "[[privacy.term]]\nname = \"n\"\nterms_hmac = [\"8:" + std::string(64, 'a') + "\"]\n";
   EXPECT_THAT(error_of(hashes), HasSubstr("belong together"));

@@ -277,4 +277,46 @@ TEST(Model, SpansJoinAndFailuresCount) {
   expect_unscanned(*scanner_of(finds("x"), {}, true, std::make_shared<FakeModel>(Error{Code::internal, "failed"})), "Jane");
 }
 
+// The findings of a text in which `found` is a person to the rules and `spans` are what the model says.
+std::vector<Finding> found_together(std::string_view text, const char* found, std::vector<SpanModel::Span> spans) {
+  return scanner_of(finds(found, PrivacyClass::person), {}, false, std::make_shared<FakeModel>(std::move(spans)))->scan(text).findings;
+}
+
+TEST(Model, SpansStandOnCharacters) {
+  const std::string text = "\u00e9 \u5f35\u4e09 \U0001F642 Bern";
+  const auto found = found_together(text, "?", {{PrivacyClass::person, "per", 4, 8, 0.7f}, {PrivacyClass::place, "loc", text.size() - 4, text.size(), 0.8f}});  // the first begins and ends inside characters
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(text.substr(found[0].begin, found[0].end - found[0].begin), "\u5f35\u4e09");
+  EXPECT_EQ(text.substr(found[1].begin), "Bern");
+  EXPECT_FLOAT_EQ(found[1].score, 0.8f);
+  EXPECT_EQ(found[1].view, "plain");
+}
+
+TEST(Model, OneNameFoundTwiceIsOneFinding) {
+  const auto longer = found_together("by Jane Roe Smith.", "Jane Roe", {{PrivacyClass::person, "per", 3, 17, 0.7f}});
+  ASSERT_EQ(longer.size(), 1u);
+  EXPECT_EQ(std::pair(longer[0].begin, longer[0].end), std::pair(size_t{3}, size_t{17}));
+  const auto shorter = found_together("by Jane Roe.", "Jane Roe", {{PrivacyClass::person, "per", 3, 7, 0.7f}});
+  ASSERT_EQ(shorter.size(), 1u);
+  EXPECT_EQ(shorter[0].end, 11u);
+  EXPECT_EQ(shorter[0].detector, "fake");
+  const auto crossed = found_together("\u738b\u5c0f\u660e\u8aaa", "\u738b\u5c0f", {{PrivacyClass::person, "per", 3, 9, 0.7f}});  // neither reaches around the other
+  ASSERT_EQ(crossed.size(), 1u);
+  EXPECT_EQ(std::pair(crossed[0].begin, crossed[0].end), std::pair(size_t{0}, size_t{9}));
+}
+
+TEST(Model, SpansOutsideTheTextAreAFailure) {
+  const auto found = found_together("Jane", "?", {{PrivacyClass::person, "per", 0, 5, 0.7f}});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].cls, PrivacyClass::unscanned);
+  EXPECT_EQ(found[0].kind, "no_model");
+}
+
+TEST(Model, WhatATermAllowsIsNoFinding) {
+  ScanOptions options;
+  options.terms.push_back({"ours", {"Jane Roe"}, {}, "", {}, true});
+  const std::vector<SpanModel::Span> spans = {{PrivacyClass::person, "per", 0, 8, 0.9f}};
+  EXPECT_TRUE(scanner_of(finds("x"), options, true, std::make_shared<FakeModel>(spans))->scan("Jane Roe says").findings.empty());
+}
+
 }  // namespace
