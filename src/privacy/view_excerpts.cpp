@@ -13,10 +13,11 @@ size_t border_at_or_before(std::string_view page, size_t at) {
   return at;
 }
 
-size_t end_after(std::string_view page, size_t rewrite_end) {
-  size_t end = std::min(page.size(), rewrite_end + kept_after);
-  const size_t most = std::min(page.size(), rewrite_end + max_word);
-  while (end < most && page[end] != ' ' && page[end] != '\n') ++end;
+// Where the copy behind a rewrite ends; the next rewrite is at `most`.
+size_t end_after(std::string_view page, size_t rewrite_end, size_t most) {
+  size_t end = std::min(most, rewrite_end + kept_after);
+  const size_t last = std::min(most, rewrite_end + max_word);
+  while (end < last && page[end] != ' ' && page[end] != '\n') ++end;
   return border_at_or_before(page, end);
 }
 
@@ -45,7 +46,7 @@ View excerpts(std::string_view page, ViewKind kind, const Rewrites& rewrites) {
     if (from < rewrite.begin) view.append_copy(page.substr(from, rewrite.begin - from), from);
     view.append(rewrites.text(rewrite), rewrite.begin, rewrite.end);
     const size_t next = i + 1 < all.size() ? all[i + 1].begin : page.size();
-    done = std::min(next, end_after(page, rewrite.end));
+    done = end_after(page, rewrite.end, next);
     done = std::max<size_t>(done, rewrite.end);
     if (rewrite.end < done) view.append_copy(page.substr(rewrite.end, done - rewrite.end), rewrite.end);
   }

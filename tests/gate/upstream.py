@@ -42,6 +42,7 @@ class Upstream:
     def _serve(self, connection):
         with connection:
             connection.settimeout(20)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             data = b""
             try:
                 while True:

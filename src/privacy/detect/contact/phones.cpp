@@ -17,17 +17,23 @@ bool read_chain(std::string_view text, size_t at, DigitChain& out) {
     size_t end = i;
     while (end < text.size() && digit(text[end])) ++end;
     if (end == i) break;
-    if (out.n + (end - i) > 17 || out.n_groups == out.groups.size() - 1) {
-      if (out.n_groups == 0) return false;
-      out.cut = true;
-      break;
+    const bool closed = open && end < text.size() && text[end] == ')';
+    if (closed && out.plus && out.n_groups > 0 && text.substr(i, end - i) == "0") {  // "+44 (0)20": dialled at home alone
+      out.group_ends[out.n_groups - 1] = out.end = ++end;
+    } else {
+      if (out.n + (end - i) > 17 || out.n_groups == out.groups.size() - 1) {
+        if (out.n_groups == 0) return false;
+        out.cut = true;
+        break;
+      }
+      std::copy(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(end),
+                out.digits.begin() + static_cast<std::ptrdiff_t>(out.n));
+      out.n += end - i;
+      out.groups[out.n_groups] = static_cast<uint8_t>(end - i);
+      end += closed;
+      out.group_ends[out.n_groups++] = out.end = end;
     }
-    std::copy(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(end),
-              out.digits.begin() + static_cast<std::ptrdiff_t>(out.n));
-    out.n += end - i;
-    out.groups[out.n_groups] = static_cast<uint8_t>(end - i);
-    out.group_ends[out.n_groups++] = out.end = end;
-    if (open && end < text.size() && text[end] == ')') open = false, out.group_ends[out.n_groups - 1] = out.end = ++end;
+    open &= !closed;
     // One separator, or a bracket with spaces around it.
     i = end;
     size_t signs = 0;
@@ -38,12 +44,14 @@ bool read_chain(std::string_view text, size_t at, DigitChain& out) {
       if (text[i] != ' ' || sign == 0) sign = text[i];
       ++i, ++signs;
     }
-    if (signs == 0 || i >= text.size() || !digit(text[i])) break;
+    if ((signs == 0 && !closed) || i >= text.size() || !digit(text[i])) break;
+    if (signs == 0) continue;
     const std::string_view between = text.substr(end, signs);
     if (between.find("  ") != std::string_view::npos || between == " / ") break;
     // Another number begins: after dashes, or after one that is whole.
     const bool dashed = out.separator == '-' || out.separator == '.' || out.separator == '*';
     if (between == " " && ((dashed && out.n >= 9 && out.n_groups >= 3) || (out.groups[out.n_groups - 1] >= 9))) break;
+    if (out.plus && sign == '(') continue;
     out.separator = out.separator == 0 || out.separator == sign ? sign : '*';
   }
   if (out.n_groups == 0) return false;
