@@ -70,6 +70,7 @@ Result<int> run(const Options& options) {
   const std::string &what = options.arguments[0], &path = options.arguments[1];
   if (what == "verify") return verify(options, path);
   if (what == "stats") return stats(options, path);
+  if (what == "export" && options.json) return Error{Code::invalid_request, "cannot read the command line: --json: a table is what audit export writes, the log itself is lines of JSON"};
   if (what == "export") return write_out(options, [&](std::FILE* out) { return export_audit_csv(path, out); });
   if (what == "report") return report(options, path);
   const std::string near = nearest(what, std::vector<std::string>{"verify", "stats", "export", "report"});

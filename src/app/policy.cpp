@@ -12,8 +12,9 @@
 
 namespace {
 
-// Errors of a configuration stand alone on their line, as compilers write them.
+// Errors in a configuration stand alone on their line, as compilers write them.
 int refuse(const Error& error) {
+  if (error.code == Code::io || error.code == Code::not_found) return usage_error(error);  // there is no line to name
   std::fprintf(stderr, "%s\n", error.message.c_str());
   return 2;
 }
@@ -39,7 +40,8 @@ int check(const Options& options, const std::string& path) {
   if (options.json) {
     print_json({{"ok", true}, {"policy", policy.label()}, {"sha256", policy.sha256}, {"upstreams", config->upstreams.size()}, {"rules", policy.rules.size()}, {"terms", policy.terms.size()}, {"notes", config->notes}});
   } else {
-    fmt::print("{}: policy {}, {} upstreams, {} rules, {} terms\n", path, policy.label(), config->upstreams.size(), policy.rules.size(), policy.terms.size());
+    const auto counted = [](size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+    fmt::print("{}: policy {}, {}, {}, {}\n", path, policy.label(), counted(config->upstreams.size(), "upstream"), counted(policy.rules.size(), "rule"), counted(policy.terms.size(), "term"));
   }
   return 0;
 }

@@ -5,6 +5,17 @@
 #include "app/dry_run.h"
 #include "wire/wire.h"
 
+namespace {
+
+// What serving would call the model that answers here; "local" where the configuration has no name for it.
+std::string first_local_name(const std::string& path) {
+  Options serving;
+  if (!read_configuration(path, {}, serving) || serving.locals.empty() || serving.locals.front().served_name.empty()) return "local";
+  return serving.locals.front().served_name;
+}
+
+}  // namespace
+
 Result<int> explain_request(const Options& options, const std::string& path) {
   const auto config = read_gate_config(path);
   if (!config) {
@@ -16,7 +27,8 @@ Result<int> explain_request(const Options& options, const std::string& path) {
   TRY(ChatRequest request, read_chat_request(body));
   if (!options.privacy.model.empty()) request.model = options.privacy.model;
   for (const std::string& header : options.privacy.headers) TRY_STATUS(add_header(request, header));
-  TRY(const Json explained, gate->explain(request));
+  TRY(Json explained, gate->explain(request));
+  if (explained["model"] == "local/local") explained["model"] = "local/" + first_local_name(path);
   print_json(explained);
   return 0;
 }

@@ -21,6 +21,8 @@ Result<std::string> full_time(const std::string& text, std::string_view option) 
     const bool fits = pattern[i] == '0' ? time[i] >= '0' && time[i] <= '9' : time[i] == pattern[i];
     if (!fits) time.clear();
   }
+  const auto at_most = [&time](size_t at, std::string_view most) { return time.size() <= at || std::string_view(time).substr(at, most.size()) <= most; };
+  if (!at_most(5, "12") || !at_most(8, "31") || !at_most(11, "23") || !at_most(14, "59") || !at_most(17, "60")) time.clear();
   if (!whole_part || time.empty()) return Error{Code::invalid_request, fmt::format("cannot read the time of {}: YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS in UTC expected", option)};
   return time + std::string(earliest.substr(time.size()));
 }

@@ -25,7 +25,7 @@ Json rules_of(const Decision& decision) {
   return out;
 }
 
-// A name that this configuration does not know is the local model's: nothing else could answer it.
+// Another name that this configuration does not know is the local model's: nothing else could answer it.
 GateTarget target_of(const GateParts& parts, const std::string& model) {
   GateTarget target = target_named(parts, model.empty() ? "auto" : model);
   if (target.kind == GateTarget::Kind::unknown) target.kind = GateTarget::Kind::local, target.upstream = nullptr;
@@ -62,6 +62,9 @@ void add_cloud(GateParts& parts, GateCase& seen, const ChatRequest& request, con
 }  // namespace
 
 Result<Json> explain_request(GateParts& parts, const ChatRequest& request) {
+  for (const auto& upstream : parts.upstreams)
+    if (request.model.starts_with(upstream->options().name + "/") && target_named(parts, request.model).kind == GateTarget::Kind::unknown)
+      return Error{Code::not_found, "cannot explain: " + request.model + ": the upstream has no such model"};
   const GateTarget target = target_of(parts, request.model);
   Json out = {{"action", "allow"}, {"route", "local"}, {"model", target.local_label()}, {"policy", parts.policy.label()}, {"findings", Json::array()}, {"rules", Json::array()}, {"upstream_body", nullptr}};
   std::optional<Action> stricter;
