@@ -59,10 +59,16 @@ Status write_private(const std::string& path, const std::string& text) {
   return Error{Code::io, "cannot save the conversation: " + path + ": " + strerror(errno)};
 }
 
-// The answer to a question of the gate, typed at the terminal.
-std::optional<std::string> consent_line() {
-  bool cancelled = false;
-  return plain_lines()("", cancelled);
+// The answer to a question of the gate, typed at the terminal: Ctrl-C drops the request, not the conversation.
+GateTalk::Ask consent_line(bool editing) {
+  if (!editing) return [] { bool cancelled = false; return plain_lines()("", cancelled); };
+  return []() -> std::optional<std::string> {
+    const History none;
+    bool cancelled = false;
+    auto line = edited_lines(none)(std::string(kConsentPrompt), cancelled);
+    if (cancelled) return "cancel";
+    return line;
+  };
 }
 
 class Chat {
@@ -71,7 +77,7 @@ class Chat {
   Chat(const Options& options, Completer& completer, StopButton& stop, const std::vector<UpstreamOptions>* upstreams = nullptr)
       : options_(options), completer_(completer), stop_(stop), conversation_(options.system), interactive_(is_terminal(STDIN_FILENO) && is_terminal(STDOUT_FILENO)) {
     if (!options.state_dir.empty() && upstreams == nullptr) history_path_ = options.state_dir + "/history";
-    if (upstreams != nullptr) talk_.emplace("calla chat", hosts_of(*upstreams), interactive_ ? consent_line : GateTalk::Ask());
+    if (upstreams != nullptr) talk_.emplace("calla chat", hosts_of(*upstreams), interactive_ ? consent_line(options_.color) : GateTalk::Ask());
   }
 
   int loop() {

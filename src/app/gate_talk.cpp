@@ -134,7 +134,7 @@ bool GateTalk::ask_again(ChatRequest& request) {
   if (report_.code != "consent_required" || !ask_) return false;
   const auto question = read_question(report_.privacy_json);
   if (!question) return false;
-  std::fputs((question_text(*question, hosts_) + "What shall be done? ").c_str(), stdout);
+  std::fputs((question_text(*question, hosts_) + std::string(kConsentPrompt)).c_str(), stdout);
   std::fflush(stdout);
   const auto line = ask_();
   request.gate.consent = question->id + "; decision=" + chosen(*question, line.value_or(""));

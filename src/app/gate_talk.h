@@ -24,6 +24,8 @@ std::string route_line(const RouteReport& report);
 // The error of a refusal with what the gate says about it: classes, fields and the audit line.
 Error with_reasons(const Error& error, const RouteReport& report);
 
+inline constexpr std::string_view kConsentPrompt = "What shall be done? ";  // behind the choices
+
 class GateTalk {
  public:
   // One line of input, nullopt at its end. Unset: nobody can be asked, and requests say so.
