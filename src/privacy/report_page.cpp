@@ -19,7 +19,7 @@ p{margin:0 0 .5rem}.soft{color:var(--soft)}
 section{background:var(--card);border:1px solid var(--line);border-radius:.75rem;padding:1.25rem 1.4rem;margin-top:1.1rem}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(10.5rem,1fr));gap:1.1rem;margin-top:1.4rem}
 .tile{background:var(--card);border:1px solid var(--line);border-radius:.75rem;padding:1rem 1.2rem}
-.tile b{display:block;font-size:1.75rem;line-height:1.2;font-variant-numeric:tabular-nums}
+.tile b{display:block;font-size:1.5rem;line-height:1.2;white-space:nowrap;font-variant-numeric:tabular-nums}
 .tile span{color:var(--soft);font-size:.9rem}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(27rem,100%),1fr));gap:0 1.1rem}
 table{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums}
@@ -36,6 +36,7 @@ th[scope=row]{font-weight:500}th[scope=row] .soft{display:block;font-weight:400;
 svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font-size:11px}svg line{stroke:var(--line)}
 details{margin-top:.8rem}summary{cursor:pointer;color:var(--soft);font-size:.9rem}
 code{font:0.9em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere}
+@media(max-width:32rem){section{padding:1rem}.bar{min-width:3rem}th[scope=row]{min-width:5rem}td.n,th.n{width:auto;padding-right:.4rem}}
 @media print{body{background:#fff}section,.tile{break-inside:avoid}}
 )";
 
