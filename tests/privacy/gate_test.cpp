@@ -304,7 +304,7 @@ TEST_F(GateTest, OtherThingsAreTheLocalModelsBusiness) {
   const auto away = gate().turned_away({"/v1/chat/completions", "jane@example.org", "key-1", "invalid_json", 400, 17});
   ASSERT_TRUE(away);
   EXPECT_EQ(away->route, "refused");
-  EXPECT_EQ(away->audit_id, audit->requests().back()["id"]);
+  EXPECT_EQ(audit->requests().back()["id"], away->audit_id);
   EXPECT_EQ(audit->requests().back()["status"], 400);
   EXPECT_EQ(audit->requests().back()["code"], "invalid_json");
   EXPECT_THAT(text_of(audit->requests().back()), Not(HasSubstr("jane@")));
