@@ -155,13 +155,29 @@ Result<Embeddings> Backend::embed(Exchange& exchange, const EmbedRequest& asked,
   return guarded([&](Completer& completer) { return completer.embed(request, stop); });
 }
 
+namespace {
+
+// Said twice or left empty it is no word of the gate's, and refused there: which of two counts is nobody's guess.
+std::string asked_stricter(const HttpRequest& request) {
+  std::string out;
+  bool said = false;
+  for (const auto& [name, value] : request.headers) {
+    if (name != "x-calla-privacy") continue;
+    out += (said ? ", " : "") + value;
+    said = true;
+  }
+  return said && out.empty() ? "\"\"" : out;
+}
+
+}  // namespace
+
 GateNotes gate_notes(const Exchange& exchange, std::vector<std::string> unknown_fields) {
   const HttpRequest& request = exchange.request;
   GateNotes notes;
   notes.endpoint = request.path;
   notes.key = exchange.tenant();
   notes.conversation = request.header("x-calla-conversation");
-  notes.stricter = request.header("x-calla-privacy");
+  notes.stricter = asked_stricter(request);
   notes.consent = request.header("x-calla-consent");
   if (notes.consent.empty()) notes.consent = request.header("x-consent");
   notes.unknown_fields = std::move(unknown_fields);

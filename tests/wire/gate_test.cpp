@@ -137,6 +137,13 @@ TEST_F(GatedWire, NotesOfEveryDialect) {
   }
 }
 
+TEST_F(GatedWire, APrivacyHeaderSaidTwiceOrEmptyIsNeverTheLaxerOne) {
+  const auto stricter = [&](const std::string& headers) { return post("/v1/chat/completions", with(dialects()[0].body, "\"model\":\"auto\""), headers), gate.last().gate.stricter; };
+  EXPECT_EQ(stricter("X-Calla-Privacy: mask\r\nX-Calla-Privacy: refuse\r\n"), "mask, refuse");
+  EXPECT_EQ(stricter("X-Calla-Privacy:\r\n"), "\"\"");
+  EXPECT_EQ(stricter(""), "");
+}
+
 TEST_F(GatedWire, TheCanonicalHashIgnoresOrderAndSpacesAlone) {
   const auto hash = [&](const std::string& body) {
     EXPECT_EQ(post(chat_path, body).status, 200);
