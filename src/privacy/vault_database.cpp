@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr const char* setup = "PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
+constexpr const char* setup = "PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
 
 Error failure(const char* attempted, const std::string& path, const char* seen) { return {Code::io, fmt::format("cannot {} {}: {}", attempted, path, seen)}; }
 

@@ -2,7 +2,9 @@
 #include "wire/responses_store.h"
 
 #include <algorithm>
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 #include "wire/backend.h"
 
 namespace {
@@ -11,6 +13,8 @@ constexpr const char* schema = R"(
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 PRAGMA foreign_keys = ON;
+PRAGMA temp_store = MEMORY;
+PRAGMA secure_delete = ON;
 CREATE TABLE IF NOT EXISTS responses(
   tenant TEXT NOT NULL, id TEXT NOT NULL, previous TEXT NOT NULL, used INTEGER NOT NULL, bytes INTEGER NOT NULL,
   response TEXT NOT NULL, input TEXT NOT NULL, PRIMARY KEY(tenant, id));
@@ -60,6 +64,10 @@ Error failure(const char* attempted, sqlite3* database) { return {Code::io, std:
 }  // namespace
 
 Result<std::unique_ptr<ResponseStore>> ResponseStore::open(const std::string& path) {
+  // For this user alone: answers hold what a privacy gate put back into them. SQLite's other files take the mode over.
+  if (!path.empty()) {
+    if (const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); file >= 0) ::close(file);
+  }
   sqlite3* database = nullptr;
   const int opened = sqlite3_open_v2(path.empty() ? ":memory:" : path.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, nullptr);
   if (opened != SQLITE_OK) {

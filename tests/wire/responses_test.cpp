@@ -133,6 +133,7 @@ TEST_F(ResponsesApi, SurvivesARestart) {
   const std::string file = testing::TempDir() + "responses_" + std::to_string(getpid()) + ".db";
   std::filesystem::remove(file);
   server({.responses_db = file});
+  EXPECT_EQ(std::filesystem::status(file).permissions() & ~std::filesystem::perms::owner_all, std::filesystem::perms::none) << "stored answers are nobody else's";
   const std::string id = post(path, R"({"input":"hi"})").json()["id"];
   server_.reset();
   server({.responses_db = file});
