@@ -56,7 +56,8 @@ Json audit_findings(std::span<const FieldFinding> findings, std::span<const Acti
   std::map<Key, Tally> tallies;
   for (size_t i = 0; i < findings.size(); ++i) {
     const Finding& finding = findings[i].finding;
-    Tally& tally = tallies[{name_of(finding.cls), finding.kind, finding.detector, findings[i].field, i < actions.size() ? actions[i] : Action::local}];
+    const std::string_view kind = finding.cls == PrivacyClass::custom ? std::string_view("term") : finding.kind;  // a term's name often is the term
+    Tally& tally = tallies[{name_of(finding.cls), kind, finding.detector, findings[i].field, i < actions.size() ? actions[i] : Action::local}];
     ++tally.count;
     tally.score = std::max(tally.score, finding.score);
   }

@@ -138,6 +138,8 @@ TEST_F(GateTest, TermsAreRefusedEvenWhereTheLocalModelCouldAnswer) {
   EXPECT_FALSE(ask(to("auto", "about Nordstar")));
   EXPECT_EQ(report().code, "privacy_refused");
   EXPECT_EQ(local.answers, 0);
+  EXPECT_EQ(line()["findings"][0]["class"], "custom");
+  EXPECT_EQ(line()["findings"][0]["kind"], "term") << "the log shows no name of a term";
 }
 
 TEST_F(GateTest, HealthIsSomebodysOrNobodys) {  // examples 27 and 28
