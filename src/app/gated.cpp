@@ -8,7 +8,7 @@
 #include "app/span_model.h"
 
 Result<std::unique_ptr<Gate>> open_gate(const std::string& config_file, Completer& local, std::vector<UpstreamOptions>& upstreams) {
-  const rlimit none{0, 0};
+  const rlimit none{1, 1};  // bytes: below the least that makes a file, and the one limit that also holds for a core piped to a program (core(5))
   setrlimit(RLIMIT_CORE, &none);
   TRY(GateConfig config, read_gate_config(config_file));
   upstreams = config.upstreams;
