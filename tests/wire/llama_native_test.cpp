@@ -1,4 +1,6 @@
 // wire: llama-server's own endpoints: tokens, templates, raw completions, filling in, properties, slots.
+#include <algorithm>
+#include <mutex>
 #include "wire/compat.h"
 
 namespace {

@@ -39,6 +39,7 @@ float person_score(std::string_view text, const Tokens& tokens, const NamedSpan&
     if (token.shape == WordShape::mixed_title && !known && !mixed_like_a_name(text_of(text, token))) return 0;
     if (n_words == 0 && token.shape == WordShape::lower && (token.classes & particle) == 0) starts_lower = true;
     if (starts_lower && capitalised(token)) return 0;  // zh-Hant
+    if (n_words == 0 && token.end - token.begin == 1 && i + 1 < tokens.size() && is_mark(text, tokens[i + 1], '-') && !tokens[i + 1].spaced) return 0;  // X-Forwarded-For
     n_words += 1;
     n_known += known;
     n_upper += token.shape == WordShape::upper && !known;
@@ -59,6 +60,7 @@ float person_score(std::string_view text, const Tokens& tokens, const NamedSpan&
     const Token& only = *std::find_if(tokens.begin() + static_cast<long>(span.first), tokens.end(), [](const Token& t) { return t.kind == TokenKind::word; });
     if ((only.classes & (country_word | nationality_word | month_word | weekday_word)) != 0) return span.score - 0.4f;
     if (n_upper > 0 || is_heading(text_of(text, only))) return span.score - 0.5f;
+    if (only.shape == WordShape::upper) return span.score - 0.45f;  // CUDA: an abbreviation, though a surname too
     if (n_known == 0) return span.score - (n_ordinary > 0 ? 0.2f : 0.1f);
     return span.score;
   }
