@@ -219,7 +219,8 @@ TEST_F(GateTest, ArgumentsOfToolsAreRestoredAsJson) {  // example 33
   request.gate.conversation = "c";
   ASSERT_TRUE(ask(request));
   const std::string arguments = "{\"to\":\"" + placeholder() + "\",\"body\":\"Hi \\\"" + placeholder() + "\\\"\\n\"}";
-  for (size_t cut = 1; cut < arguments.size(); ++cut) {
+  size_t cut = 1;
+  for (; cut < arguments.size(); ++cut) {
     script = [&](Peer& peer) {
       const auto piece = [](const std::string& text, const Json& name) { return chunk({{"tool_calls", Json::array({{{"index", 0}, {"id", "c1"}, {"function", {{"name", name}, {"arguments", text}}}}})}}); };
       peer.events(piece(arguments.substr(0, cut), "send_mail") + piece(arguments.substr(cut), nullptr) + ended(0, "tool_calls") + done);
