@@ -28,7 +28,7 @@ bool is_plain_secret(const Candidate& c) { return c.finding.cls == PrivacyClass:
 bool better(const Candidate& a, const Candidate& b) {
   const auto key = [](const Candidate& c) {
     const Finding& f = c.finding;
-    return std::tuple(f.cls == PrivacyClass::custom, is_plain_secret(c), !is_low(f), f.cls != PrivacyClass::opaque, is_strong(c), f.end - f.begin, c.validated, -rank_of(f.cls), f.score);
+    return std::tuple(f.cls == PrivacyClass::custom, is_plain_secret(c), !is_low(f), f.cls != PrivacyClass::opaque, is_strong(c), f.end - f.begin, c.validated, f.score, -rank_of(f.cls));
   };
   if (key(a) != key(b)) return key(a) > key(b);
   return a.finding.begin < b.finding.begin;
