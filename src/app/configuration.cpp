@@ -7,6 +7,7 @@
 #include <tuple>
 #include "app/options.h"
 #include "core/mapped_file.h"
+#include "core/one_line.h"
 
 namespace {
 
@@ -143,6 +144,6 @@ Status read_configuration(const std::string& path, const GivenOptions& given, Op
   try {  // the library as distributions build it throws
     return Reader(path, given).read(toml::parse(std::string_view(*text), path), options);
   } catch (const toml::parse_error& error) {
-    return Error{Code::invalid_request, fmt::format("{}:{}: {}", path, error.source().begin.line, error.description())};
+    return Error{Code::invalid_request, fmt::format("{}:{}: {}", path, error.source().begin.line, one_line(error.description()))};
   }
 }

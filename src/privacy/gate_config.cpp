@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include "core/mapped_file.h"
+#include "core/one_line.h"
 
 namespace {
 
@@ -119,7 +120,7 @@ Result<GateConfig> parse_gate_config(const std::string& path, std::string_view t
   try {  // the library as distributions build it throws
     return read_file_table(path, toml::parse(text, path));
   } catch (const toml::parse_error& error) {
-    return Error{Code::invalid_request, path + ":" + std::to_string(error.source().begin.line) + ": syntax: " + std::string(error.description())};
+    return Error{Code::invalid_request, path + ":" + std::to_string(error.source().begin.line) + ": syntax: " + one_line(error.description())};
   }
 }
 

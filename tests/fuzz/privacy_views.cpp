@@ -14,7 +14,7 @@ bool is_border(std::string_view text, size_t at) { return at == text.size() || !
 
 void check_folded(std::string_view text) {
   const View view = folded(text);
-  require(is_utf8(view.text) && view.text.size() <= 4 * text.size());
+  require(valid_utf8(view.text) && view.text.size() <= 4 * text.size());
   size_t last = 0;
   for (size_t at = 0; at < view.text.size();) {
     const size_t length = code_point_at(view.text, at).length;
@@ -53,7 +53,7 @@ const Scanner& scanner() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (is_utf8(text)) check_folded(text);
+  if (valid_utf8(text)) check_folded(text);
   const ScanReport report = scanner().scan(text);
   require(report.findings.empty() || size > 0);
   check_findings(report.findings, text);

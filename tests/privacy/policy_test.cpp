@@ -346,4 +346,11 @@ TEST(Policy, DefaultsAreThoseOfTheInterface) {
   EXPECT_EQ(seen, n_privacy_classes);
 }
 
+TEST(Policy, WhatTheParserQuotesStaysOnOneLine) {
+  const auto config = parse_gate_config("c.toml", "privacy = i\nx = 1\n");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message.find('\n'), std::string::npos);
+  EXPECT_TRUE(config.error().message.starts_with("c.toml:1: ")) << config.error().message;
+}
+
 }  // namespace
