@@ -37,8 +37,11 @@ class LocalModel : public Completer {
   int answers = 0;
   std::vector<ChatRequest> seen;
   Result<Finish> complete(const ChatRequest& request, const Sink& out, std::stop_token) override {
-    ++answers;
-    seen.push_back(request);
+    {
+      const std::lock_guard lock(mutex_);
+      ++answers;
+      seen.push_back(request);
+    }
     Delta delta;
     delta.text = "local says hi";
     out(delta);
@@ -52,6 +55,9 @@ class LocalModel : public Completer {
   }
   Result<Embeddings> embed(const EmbedRequest& request, std::stop_token) override { return Embeddings{{{1.0f}}, static_cast<int>(request.texts.size())}; }
   Result<std::vector<TokenId>> tokenize(const std::string& model, std::string_view, bool, bool) override { return model == "small" ? std::vector<TokenId>{1, 2} : std::vector<TokenId>{}; }
+
+ private:
+  std::mutex mutex_;  // of what is written by several threads; read when they have ended
 };
 
 class MemoryLog : public AuditLog {
