@@ -15,6 +15,7 @@ inline bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0x
 
 constexpr bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 constexpr bool is_ascii_letter(char32_t c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
+constexpr int hex_value(char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1; }  // of a hexadecimal digit, or -1
 bool is_latin(char32_t c);      // a letter of the Latin script
 bool is_decimal(char32_t c);    // a decimal digit of any script
 bool is_han(char32_t c);

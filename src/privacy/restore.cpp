@@ -11,11 +11,6 @@ constexpr char32_t unknown_character = 0xfffd;
 
 bool in_word(char32_t c) { return c < 0x80 && (is_ascii_letter(c) || is_digit(c) || c == '_'); }
 size_t utf8_length(unsigned char lead) { return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4; }
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char low = static_cast<char>(c | 0x20);
-  return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
 
 void append_escaped(std::string_view value, std::string& out) {
   for (const char c : value) {
@@ -87,7 +82,7 @@ Restorer::Unit Restorer::unit_at(size_t at) const {
     char32_t value = 0;
     for (size_t i = 2; i < 6; ++i) {
       if (i >= left) return {0, 0};
-      const int digit = hex_digit(held_[at + i]);
+      const int digit = hex_value(held_[at + i]);
       if (digit < 0) return {2, unknown_character};  // no JSON any more
       value = value * 16 + static_cast<char32_t>(digit);
     }

@@ -27,7 +27,7 @@ const std::array<uint8_t, 256>& base64_values() {
   return values;
 }
 bool is_base64(char c) { return base64_values()[static_cast<uint8_t>(c)] != bad; }
-bool is_hex(char c) { return is_digit(static_cast<unsigned char>(c)) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
+bool is_hex(char c) { return hex_value(c) >= 0; }
 
 // Characters that are not of the alphabet (line breaks) are skipped.
 std::string from_base64(std::string_view text) {
@@ -49,8 +49,8 @@ std::string from_hex(std::string_view text) {
   out.reserve(text.size() / 2);
   int high = -1;
   for (const char c : text) {
-    if (!is_hex(c)) continue;
-    const int value = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+    const int value = hex_value(c);
+    if (value < 0) continue;
     if (high < 0) high = value;
     else out.push_back(static_cast<char>(high * 16 + value)), high = -1;
   }

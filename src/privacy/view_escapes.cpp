@@ -7,12 +7,6 @@
 
 namespace {
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 // Two hexadecimal digits at `at`, or -1.
 int hex_byte(std::string_view page, size_t at) {
   if (at + 2 > page.size()) return -1;
