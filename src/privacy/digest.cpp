@@ -51,13 +51,14 @@ std::string sha256_hex(std::string_view first, std::string_view second) {
   return to_hex(sum);
 }
 
-std::string hmac_sha256_hex(std::string_view key, std::string_view bytes) {
+std::array<unsigned char, 32> hmac_sha256(std::string_view key, std::string_view bytes) {
   Sum sum{};
   unsigned size = 0;
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
   CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), data, bytes.size(), sum.data(), &size) != nullptr);
-  return to_hex(sum);
+  return sum;
 }
+std::string hmac_sha256_hex(std::string_view key, std::string_view bytes) { return to_hex(hmac_sha256(key, bytes)); }
 
 std::string random_hex(size_t bytes) {
   std::string raw(bytes, '\0');

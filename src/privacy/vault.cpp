@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <openssl/hmac.h>
 #include <openssl/crypto.h>
 #include "privacy/characters.h"
+#include "privacy/digest.h"
 
 namespace {
 
@@ -33,9 +33,7 @@ size_t whole_characters(std::string_view text, size_t at) {
 Digest Vault::Parts::digest(std::string_view purpose, PrivacyClass cls, std::string_view text) const {
   std::string message;
   for (const std::string_view part : {purpose, name_of(cls), text}) message.append(part).push_back('\0');
-  std::array<unsigned char, 32> sum;
-  unsigned size = 0;
-  CHECK(HMAC(EVP_sha256(), key.view().data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(message.data()), message.size(), sum.data(), &size) != nullptr);
+  const auto sum = hmac_sha256(key.view(), message);
   wipe(message);
   Digest out;
   std::copy_n(sum.begin(), out.size(), out.begin());
