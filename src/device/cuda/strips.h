@@ -69,10 +69,15 @@ struct Strips {
   X(u4, f16, 2) X(u4, f16_min, 2) X(u4, bf16_min, 1) X(u4, bf16_min, 2) X(u4, super_min, 2) X(u5, super_min, 2) X(u6, super, 4) X(s8, f16, 2)    \
   X(s8, bf16_min, 1) X(s8, bf16_min, 2) X(s8, f32_min, 4) X(f16, none, 0)
 
-// Calls f.template operator()<Codes, Scales, groups>() for the kind this layout is; its result, or R{} for a kind without kernels.
+// What one of these is, as a type; and f(Kind<...>{}) for the kind this layout is: its result, or R{} for a kind without kernels.
+template <Codes C, Scales S, int G> struct Kind {
+  static constexpr Codes codes = C;
+  static constexpr Scales scales = S;
+  static constexpr int groups = G;
+};
 template <class R, class F> R for_kind(const StripLayout& l, F&& f) {
 #define CALLA_STRIP_KIND(c, s, g) \
-  if (l.codes == Codes::c && l.scales == Scales::s && l.groups == g) return f.template operator()<Codes::c, Scales::s, g>();
+  if (l.codes == Codes::c && l.scales == Scales::s && l.groups == g) return f(Kind<Codes::c, Scales::s, g>{});
   CALLA_STRIP_KINDS(CALLA_STRIP_KIND)
 #undef CALLA_STRIP_KIND
   return R{};

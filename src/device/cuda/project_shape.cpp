@@ -1,0 +1,33 @@
+// project_shape: how a product of few rows is spread over thread blocks and their shared memory.
+#include <algorithm>
+#include "device/cuda/project.h"
+#include "device/cuda/project_shared.h"
+
+namespace cuda {
+
+bool shape_project(ProjectArgs& a, int multiprocessors, size_t most_shared, ProjectShape& shape) {
+  a.each = std::max(1, (a.blocks + kStageWarps - 1) / kStageWarps);
+  const int unit = a.pair ? 2 : 1, units = a.n_strips / unit;
+  for (int rows = std::min(a.rows, kStageRows); rows >= 1; rows = rows / 2) {
+    a.strip_blocks = std::min(units, multiprocessors);
+    const int most = a.strip_blocks ? unit * ((units + a.strip_blocks - 1) / a.strip_blocks) : 0;  // strips of a thread block
+    const auto bytes = [&](int slots, int group) { return ProjectShared(a, rows, slots, group).bytes; };
+    // All strips of a block at once where they fit with another stage beside them, else two groups in turns.
+    a.slots = a.group = std::max(most, 1);
+    const size_t comfortable = std::min(most_shared, size_t{132} << 10);
+    if (bytes(a.slots, a.group) > comfortable) {
+      a.group = std::min(most, 4) / unit * unit;
+      while (a.group > unit && bytes(2 * a.group, a.group) > comfortable) a.group -= unit;
+      a.slots = 2 * a.group;
+      if (bytes(a.slots, a.group) > most_shared) a.slots = a.group;
+    }
+    if (bytes(a.slots, a.group) > most_shared) continue;
+    const int float_blocks = (a.n_float_rows + kFloatRows - 1) / kFloatRows;
+    shape = {static_cast<unsigned>(a.strip_blocks + float_blocks), static_cast<unsigned>((a.rows + rows - 1) / rows), bytes(a.slots, a.group)};
+    a.rows_each = rows;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace cuda
