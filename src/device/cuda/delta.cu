@@ -1,6 +1,6 @@
 // delta: the gated delta rule with its convolution, gates and norm. The recurrence runs row after row; a block carries 32 columns of one head's state
 // in registers, a warp a share of its keys.
-#include "device/cuda/few.cuh"
+#include "device/cuda/common.cuh"
 
 namespace cuda {
 namespace {
@@ -176,7 +176,6 @@ __global__ void finish(const DeltaArgs a) {
   for (int i = threadIdx.x; i < a.value_dim; i += blockDim.x) {
     const float v = a.y[at + i] * r * a.gain[i] * silu(a.z[at + i]);
     a.y[at + i] = v;
-    if (a.acts.high) quantise16(a.acts, at + i, v);
   }
 }
 

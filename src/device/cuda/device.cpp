@@ -7,6 +7,7 @@
 #include "device/cpu/slabs.h"
 #include "device/cpu/team.h"
 #include "device/cuda/encoder.h"
+#include "device/cuda/repack.h"
 
 namespace cuda {
 namespace {
@@ -51,7 +52,7 @@ class CudaDevice final : public Device {
  public:
   CudaDevice(const DeviceOptions& options, const cudaDeviceProp& properties)
       : options_(options), name_("cuda " + std::string(properties.name)), overlap_(properties.major >= 9), team_(std::max(1, options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())), false),
-        encoder_(options.precision == Precision::exact, state_, tables_) {}
+        limits_{options.precision == Precision::exact, properties.multiProcessorCount, 10 * properties.major + properties.minor, properties.sharedMemPerBlockOptin}, encoder_(state_, tables_, limits_) {}
   ~CudaDevice() override {
     cudaStreamSynchronize(stream_);
     graphs_.clear();
@@ -81,17 +82,31 @@ class CudaDevice final : public Device {
     cpu::Slabs slabs;
     TRY(const auto packed, cpu::pack(source, team_, slabs));
     auto weight = std::make_unique<DeviceMatrix>();
-    void* data = nullptr;
-    if (const cudaError_t code = cudaMalloc(&data, packed->bytes); code != cudaSuccess) return no_memory(packed->bytes, code);
-    weight->matrix = {static_cast<const uint8_t*>(data), static_cast<int64_t>(packed->tile_bytes), static_cast<int64_t>(packed->tile_bytes) * packed->tiles, static_cast<int32_t>(packed->rows), static_cast<int32_t>(packed->cols), packed->post_scale, packed->layout};
-    weight->format_name = packed->format_name;
-    weight->precise = source.precise;
-    // As on the CPU: in the matrices of small models 8-bit activations change the best token now and then; wide ones average their rounding out.
-    constexpr int64_t narrow = 1536, few_weights = int64_t{4} << 20;
-    weight->fine = source.precise || (packed->n_experts == 1 && (packed->cols < narrow || packed->rows * packed->cols < few_weights));
+    weight->rows = static_cast<int32_t>(packed->rows), weight->cols = static_cast<int32_t>(packed->cols);
     weight->n_experts = packed->n_experts;
-    CUDA_TRY("upload a weight matrix", cudaMemcpy(data, packed->data, packed->bytes, cudaMemcpyHostToDevice));
-    weight_bytes_ += packed->bytes;
+    weight->format_name = packed->format_name;
+    Matrix tiles{nullptr, static_cast<int64_t>(packed->tile_bytes), static_cast<int64_t>(packed->tile_bytes) * packed->tiles, weight->rows, weight->cols, packed->post_scale, packed->layout};
+    TRY(void* const staged, copied(packed->data, packed->bytes));
+    tiles.data = static_cast<const uint8_t*>(staged);
+    if (limits_.exact) {
+      weight->memory = staged;
+      weight->tiles = tiles;
+      weight_bytes_ += packed->bytes;
+      return std::unique_ptr<Weight>(std::move(weight));
+    }
+    const std::unique_ptr<void, cudaError_t (*)(void*)> staging(staged, cudaFree);
+    weight->form = source.precise && packed->n_experts == 1 ? DeviceMatrix::Form::floats : DeviceMatrix::Form::strips;
+    weight->strips = plan_strips(packed->layout, packed->rows, packed->cols, packed->post_scale);
+    const size_t bytes = weight->form == DeviceMatrix::Form::floats ? static_cast<size_t>(packed->rows * packed->cols) * sizeof(float) : static_cast<size_t>(strips_bytes(weight->strips, packed->n_experts));
+    if (const cudaError_t code = cudaMalloc(&weight->memory, bytes); code != cudaSuccess) return no_memory(bytes, code);
+    weight->strips.data = static_cast<const uint8_t*>(weight->memory);
+    if (weight->form == DeviceMatrix::Form::floats) {
+      CUDA_TRY("unpack a weight matrix", unpack_rows(tiles, static_cast<float*>(weight->memory), stream_));
+    } else {
+      CUDA_TRY("repack a weight matrix", repack(tiles, packed->n_experts, weight->strips, static_cast<uint32_t*>(tables_memory_), stream_));
+    }
+    CUDA_TRY("repack a weight matrix", cudaStreamSynchronize(stream_));
+    weight_bytes_ += bytes;
     return std::unique_ptr<Weight>(std::move(weight));
   }
   Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) override {
@@ -159,7 +174,8 @@ class CudaDevice final : public Device {
   }
 
   Status finish() override {
-    if (encoder_.refusal) return Error{Code::unsupported, std::string("cannot run a step on the GPU: ") + encoder_.refusal};
+    encoder_.end();
+    if (encoder_.refusal()) return Error{Code::unsupported, std::string("cannot run a step on the GPU: ") + encoder_.refusal()};
     if (encoder_.arena.failed()) return no_memory(0, cudaErrorMemoryAllocation);
     if (!tables_.fits()) return Error{Code::too_large, "cannot run a step on the GPU: too many rows, sequences or pages"};
     TRY_STATUS(send_tables());
@@ -187,6 +203,16 @@ class CudaDevice final : public Device {
   }
 
  private:
+  // Host memory on the device, in memory of its own.
+  Result<void*> copied(const void* from, size_t bytes) {
+    void* data = nullptr;
+    if (const cudaError_t code = cudaMalloc(&data, std::max<size_t>(bytes, 16)); code != cudaSuccess) return no_memory(bytes, code);
+    if (const cudaError_t code = cudaMemcpy(data, from, bytes, cudaMemcpyHostToDevice); code != cudaSuccess) {
+      cudaFree(data);
+      return failed("upload a weight matrix", code);
+    }
+    return data;
+  }
   CacheKind kind() const { return options_.precision == Precision::exact ? CacheKind::f32 : CacheKind::half; }
   // A failure that finish reports.
   void note(cudaError_t code) const {
@@ -243,6 +269,7 @@ class CudaDevice final : public Device {
     for (const Launch& l : r.launches) {
       cudaLaunchConfig_t config{};
       config.gridDim = l.grid, config.blockDim = l.block, config.dynamicSmemBytes = l.shared_bytes, config.stream = stream_;
+      if (l.shared_bytes > (48u << 10)) CUDA_TRY("take shared memory", cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(limits_.most_shared)));
       cudaLaunchAttribute overlap{};
       overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
       overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -287,6 +314,7 @@ class CudaDevice final : public Device {
   size_t staging_size_ = 0, staged_ = 0, weight_bytes_ = 0;
   std::list<std::vector<float>> lost_;
   Tables tables_;
+  const Limits limits_;
   DeviceState state_;
   CudaEncoder encoder_;
   Graphs graphs_;

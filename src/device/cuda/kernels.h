@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include "device/cpu/packed.h"
+#include "device/cuda/strips.h"
 #include "device/device.h"
 
 namespace cuda {
@@ -27,18 +28,11 @@ struct StepTables {
   const int32_t* pages;
 };
 
-// Activations as 16-bit integers 256 * high + low, or where there is no low as 8-bit integers; one scale for 16 of them. No high: not wanted.
-struct Acts { int8_t *high = nullptr, *low = nullptr; float* scale = nullptr; };
-
 struct EmbedArgs { Matrix table; const int32_t* ids; float* y; float scale; };
+struct EmbedStripsArgs { Strips table; const int32_t* ids; float* y; float scale; };
 struct LinearArgs { Matrix w; const float* x; const float* bias; float* y; int32_t rows; };
-struct FewTarget { const uint8_t* data; float* y; const float* bias; int32_t rows, first_tile; };
-inline constexpr int kMaxTargets = 4;
-struct FewArgs { Matrix shape; FewTarget targets[kMaxTargets]; Acts x; const float* floats; int32_t n_targets, rows; };  // x as integers, or as floats for float weights;  // matrices of one layout and one number of columns
-struct QuantiseArgs { const float* x; Acts to; int64_t n; };
-struct NormArgs { const float *x, *gain; float* y; int32_t n; float eps; Acts acts; };
-// part = a + b, or a + b * sigmoid(g) of the row; sum = c + part; y = norm of sum. Null: no g, no c (then sum = part), part not wanted, no norm.
-struct AddNormArgs { const float *a, *b, *g, *c, *gain; float *part, *sum, *y; int32_t n; float eps; Acts acts; };
+struct NormArgs { const float *x, *gain; float* y; int32_t n; float eps; };
+struct AddArgs { const float *a, *b, *g; float* y; int32_t n; };  // y = a + b, or a + b * sigmoid(g of the row)
 struct RopeArgs { const float* x; float* y; StepTables step; const float* inverse_frequencies; int32_t n_heads, dim, half; float magnitude; bool adjacent; };
 struct CacheOnDevice { void *keys, *values; int32_t page_tokens, n_kv_heads, key_dim, value_dim; };  // [page][token][kv head][dim]
 struct AppendArgs { CacheOnDevice cache; const float *k, *v; StepTables step; };
@@ -52,23 +46,17 @@ struct AttentionArgs {
   bool causal;
 };
 enum class Elementwise : uint8_t { gate_silu, gate_gelu, sigmoid_gate, scale, softcap, copy };
-struct ElementwiseArgs { const float *a, *b; float* y; int64_t n; float factor; Acts acts; };
+struct ElementwiseArgs { const float *a, *b; float* y; int64_t n; float factor; };
 struct ColumnsArgs { const float* x; float* y; int64_t first, count, width; };
 struct RowsArgs { const float* x; float* y; const int32_t* which; int64_t n; };
 struct RouteArgs { const float* scores; int32_t* experts; float* weights; int32_t n, top_k; bool renormalise; };
-// Routed rows grouped by expert: entry i of `order` is row * top_k + slot; those of expert e are [start[e], start[e + 1]). A block of the
-// grouped product takes kGroupRows entries of one expert: block_expert and block_first say which, -1 behind the last.
-struct Groups { int32_t *start, *order, *block_expert, *block_first; };
-struct GroupArgs { const int32_t* experts; Groups to; int32_t entries, n_experts, max_blocks; };
 struct ExpertArgs {
   Matrix gate, up, down;
   const float* x;
-  Acts acts, hidden_acts;  // of x and hidden, where the kernels of few rows run
   float *hidden, *y;      // hidden: [rows * top_k, ffn]
   const int32_t* experts;
   const float* weights;
-  Groups groups;
-  int32_t rows, top_k, max_blocks;
+  int32_t rows, top_k;
   Activation activation;
 };
 struct DeltaArgs {
@@ -79,21 +67,17 @@ struct DeltaArgs {
   int32_t rows, n_sequences, n_key_heads, n_value_heads, key_dim, value_dim, kernel;
   float eps;
   bool tiled, decoding;   // decoding: one row a sequence
-  Acts acts;
 };
 
-inline constexpr int kGroupRows = 64;     // entries of one block of a grouped product
-inline constexpr int kFewRows = 8;        // linear: below this a step is bound by reading weights
 inline constexpr int kDeltaColumns = 32;  // of a head's state that one block carries
 
 // Kernels by what they serve; null when none does. Their only parameter is the struct.
 enum class CacheKind : uint8_t { half, f32 };
 const void* embed_kernel();
-const void* linear_kernel(PackLayout layout, int32_t rows, bool exact, int* rows_per_block, bool* tensor_cores);
-const void* few_kernel(PackLayout layout, int32_t rows, int* rows_per_block, int* threads);
-const void* quantise_kernel();
+const void* embed_strips_kernel();
+const void* linear_kernel(int32_t rows, int* rows_per_block);  // exact: float32 from packed tiles
 const void* norm_kernel();
-const void* add_norm_kernel();
+const void* add_kernel();
 const void* rope_kernel();
 const void* append_kernel(CacheKind kind);
 const void* attention_kernel(CacheKind kind, int32_t widest);  // key or value dim
@@ -102,14 +86,8 @@ const void* elementwise_kernel(Elementwise op);
 const void* columns_kernel();
 const void* rows_kernel();
 const void* route_kernel(int32_t n);  // null for more than 1024 experts
-const void* group_kernel();
-const void* experts_up_kernel(PackLayout layout);
-const void* experts_down_kernel(PackLayout layout);
-const void* few_up_kernel(PackLayout layout);
-const void* few_down_kernel(PackLayout layout);
-const void* grouped_up_kernel(PackLayout layout);
-const void* grouped_down_kernel(PackLayout layout);
-const void* combine_kernel();
+const void* experts_up_kernel();      // exact
+const void* experts_down_kernel();
 const void* convolution_kernel();
 const void* delta_kernel();
 const void* delta_history_kernel();

@@ -1,11 +1,10 @@
 // rows: what looks at one row or one element at a time.
-#include "device/cuda/few.cuh"
+#include "device/cuda/strip_value.cuh"
+#include "device/cuda/tile.cuh"
 
 namespace cuda {
 namespace {
 
-// One weight of any layout, by a switch: for looking rows up, where speed does not matter.
-template <PackCodes C, PackScales S> __device__ void row_quad(const Matrix& m, const uint8_t* tile, int row, int k, float (&out)[4]) { quad_weights<C, S>(m.layout, tile, m.cols, row, k, out); }
 __global__ void embed(const EmbedArgs a) {
   wait_for_input();
   let_next_start();
@@ -13,11 +12,16 @@ __global__ void embed(const EmbedArgs a) {
   if (k >= a.table.cols) return;
   const uint8_t* tile = a.table.data + row / 16 * a.table.tile_bytes;
   float w[4] = {};
-#define CALLA_PAIR(c, s) \
-  if (a.table.layout.codes == PackCodes::c && a.table.layout.scales == PackScales::s) row_quad<PackCodes::c, PackScales::s>(a.table, tile, row % 16, k, w);
-  CALLA_PAIRS(CALLA_PAIR)
-#undef CALLA_PAIR
+  any_quad(a.table, tile, row % 16, k, w);
   for (int i = 0; i < 4 && k + i < a.table.cols; i++) a.y[static_cast<int64_t>(blockIdx.y) * a.table.cols + k + i] = w[i] * a.table.post_scale * a.scale;
+}
+
+// One input a thread, from strips.
+__global__ void embed_strips(const EmbedStripsArgs a) {
+  wait_for_input();
+  let_next_start();
+  const int id = a.ids[blockIdx.y], row = id < 0 || id >= a.table.rows ? 0 : id, k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (k < a.table.cols) a.y[static_cast<int64_t>(blockIdx.y) * a.table.cols + k] = strip_value(a.table, row, k) * a.scale;
 }
 
 __global__ void __launch_bounds__(256) norm(const NormArgs a) {
@@ -29,52 +33,17 @@ __global__ void __launch_bounds__(256) norm(const NormArgs a) {
   for (int i = threadIdx.x; i < a.n; i += blockDim.x) sum += x[i] * x[i];
   const float r = 1.0f / sqrtf(block_sum(sum, shared) / a.n + a.eps);
   for (int i = threadIdx.x; i < a.n; i += blockDim.x) {
-    const float v = x[i] * r * (a.gain ? a.gain[i] : 1.0f);
-    a.y[static_cast<int64_t>(blockIdx.x) * a.n + i] = v;
-    if (a.acts.high) quantise16(a.acts, static_cast<int64_t>(blockIdx.x) * a.n + i, v);
+    a.y[static_cast<int64_t>(blockIdx.x) * a.n + i] = x[i] * r * (a.gain ? a.gain[i] : 1.0f);
   }
 }
 
-// A thread holds its values between the two passes, as far as there is room: rows of up to 8192 are read once.
-__global__ void __launch_bounds__(1024) add_norm(const AddNormArgs a) {
-  constexpr int held = 8;
-  __shared__ float shared[32];
-  float gain[held];
-  let_next_start();
-  const int step = blockDim.x;
-#pragma unroll
-  for (int j = 0; j < held; j++) gain[j] = a.y && a.gain && threadIdx.x + j * step < a.n ? a.gain[threadIdx.x + j * step] : 1.0f;
+__global__ void add(const AddArgs a) {
   wait_for_input();
-  const int64_t base = static_cast<int64_t>(blockIdx.x) * a.n;
-  const float g = a.g ? sigmoid(a.g[blockIdx.x]) : 1.0f;
-  const auto add = [&](int i) {
-    float v = a.a[base + i] + a.b[base + i] * g;
-    if (a.part) a.part[base + i] = v;
-    if (a.c) v += a.c[base + i];
-    a.sum[base + i] = v;
-    return v;
-  };
-  float mine[held], total = 0;
-#pragma unroll
-  for (int j = 0; j < held; j++) {
-    const int i = threadIdx.x + j * step;
-    mine[j] = i < a.n ? add(i) : 0.0f;
-    total += mine[j] * mine[j];
-  }
-  for (int i = threadIdx.x + held * step; i < a.n; i += step) {
-    const float v = add(i);
-    total += v * v;
-  }
-  if (!a.y) return;
-  const float r = 1.0f / sqrtf(block_sum(total, shared) / a.n + a.eps);
-  const auto norm_one = [&](int i, float v) {
-    a.y[base + i] = v;
-    if (a.acts.high) quantise16(a.acts, base + i, v);
-  };
-#pragma unroll
-  for (int j = 0; j < held; j++)
-    if (threadIdx.x + j * step < a.n) norm_one(threadIdx.x + j * step, mine[j] * r * gain[j]);
-  for (int i = threadIdx.x + held * step; i < a.n; i += step) norm_one(i, a.sum[base + i] * r * (a.gain ? a.gain[i] : 1.0f));
+  let_next_start();
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= a.n) return;
+  const int64_t at = static_cast<int64_t>(blockIdx.y) * a.n + i;
+  a.y[at] = a.a[at] + a.b[at] * (a.g ? sigmoid(a.g[blockIdx.y]) : 1.0f);
 }
 
 // Block (row), threads over heads and dims; the row's angles are computed once.
@@ -116,7 +85,6 @@ template <Elementwise Op> __global__ void elementwise(const ElementwiseArgs a) {
   if constexpr (Op == Elementwise::scale) y = x * a.factor;
   if constexpr (Op == Elementwise::softcap) y = a.factor * tanhf(x / a.factor);
   a.y[i] = y;
-  if (a.acts.high) quantise16(a.acts, i, y);
 }
 
 __global__ void columns(const ColumnsArgs a) {
@@ -136,7 +104,8 @@ __global__ void pick_rows(const RowsArgs a) {
 }  // namespace
 
 const void* embed_kernel() { return reinterpret_cast<const void*>(embed); }
-const void* add_norm_kernel() { return reinterpret_cast<const void*>(add_norm); }
+const void* embed_strips_kernel() { return reinterpret_cast<const void*>(embed_strips); }
+const void* add_kernel() { return reinterpret_cast<const void*>(add); }
 const void* norm_kernel() { return reinterpret_cast<const void*>(norm); }
 const void* rope_kernel() { return reinterpret_cast<const void*>(rope); }
 const void* columns_kernel() { return reinterpret_cast<const void*>(columns); }

@@ -1,5 +1,5 @@
 // state: what sequences remember, in device memory: one allocation for each layer's pages, one for its slots.
-#include "device/cuda/encoder.h"
+#include "device/cuda/state.h"
 
 namespace cuda {
 namespace {

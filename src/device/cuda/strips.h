@@ -39,6 +39,7 @@ struct StripLayout {
   Scales scales = Scales::none;
   int32_t groups = 0;  // a block
   int32_t offset = 0;  // code that means zero
+  bool operator==(const StripLayout&) const = default;
 };
 constexpr int code_bytes(Codes c) { return c == Codes::u4 ? 512 : c == Codes::u5 ? 640 : c == Codes::u6 ? 768 : c == Codes::s8 ? 1024 : 2048; }
 constexpr int scale_bytes(Scales s, int groups) {

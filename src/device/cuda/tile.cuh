@@ -101,13 +101,12 @@ template <PackCodes C, PackScales S> __device__ __forceinline__ void quad_weight
   X(u3, f32_min) X(u2, super_min) X(u2, bf16_min) X(u2, f32_min) X(iq4, f16) X(iq4, super) X(e2m1, e8m0) X(e2m1, f16) X(f32, none)         \
   X(f16, none) X(bf16, none)
 
-// f.template operator()<Codes, Scales>() for the pair this layout is made of; null for any other.
-template <class F> const void* for_layout(const PackLayout& l, F&& f) {
+// The same through a switch over all pairs: where speed does not matter.
+__device__ __forceinline__ void any_quad(const Matrix& m, const uint8_t* tile, int row, int k, float (&out)[4]) {
 #define CALLA_PAIR(c, s) \
-  if (l.codes == PackCodes::c && l.scales == PackScales::s) return f.template operator()<PackCodes::c, PackScales::s>();
+  if (m.layout.codes == PackCodes::c && m.layout.scales == PackScales::s) return quad_weights<PackCodes::c, PackScales::s>(m.layout, tile, m.cols, row, k, out);
   CALLA_PAIRS(CALLA_PAIR)
 #undef CALLA_PAIR
-  return nullptr;
 }
 
 }  // namespace cuda

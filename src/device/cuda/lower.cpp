@@ -1,0 +1,197 @@
+// lower: the order of things, and the ops that are one kernel each.
+#include "device/cuda/lower.h"
+
+#include <algorithm>
+
+namespace cuda {
+namespace {
+
+constexpr int kThreads = 256, kDecodeSplits = 32;
+
+}  // namespace
+
+void Lowering::lower(std::span<const Op> ops, const float* result, float* kept, bool whole) {
+  nodes_.clear();
+  for (const Op& op : ops) nodes_.push_back({op});
+  result_ = result, whole_ = whole;
+  if (result) redirect(result, kept);
+  for (size_t i = 0; i < nodes_.size(); i++)
+    if (nodes_[i].standing == Standing::waiting && !defer(nodes_[i])) run(nodes_[i]);
+}
+
+// What writes `result` writes `kept` instead, where nobody else reads it.
+void Lowering::redirect(const float* result, float* kept) {
+  Node* writer = writer_of(result);
+  if (writer && readers_of(result) == 0) {
+    const bool moved = std::visit([&](auto& op) {
+      if constexpr (requires { op.y = kept; }) return op.y = kept, true;
+      return false;
+    }, writer->op);
+    if (moved) {
+      result_ = kept;
+      return;
+    }
+  }
+  const Op* op = writer ? &writer->op : nullptr;
+  const AddOp* sum = op ? std::get_if<AddOp>(op) : nullptr;
+  const EmbedOp* embedding = op ? std::get_if<EmbedOp>(op) : nullptr;
+  const int64_t rows = sum ? sum->rows : embedding ? embedding->rows : 0, n = sum ? sum->n : embedding ? embedding->table->cols : 0;
+  if (rows == 0) return refuse("a layer that does not end in a sum");
+  nodes_.push_back({ElementwiseOp{Elementwise::copy, result, nullptr, kept, rows, n, 0}});
+}
+
+Lowering::Node* Lowering::writer_of(const void* tensor) {
+  for (size_t i = nodes_.size(); i-- > 0;)
+    if (written_by(nodes_[i].op) == tensor) return &nodes_[i];
+  return nullptr;
+}
+int Lowering::readers_of(const void* tensor) const {
+  return static_cast<int>(std::ranges::count_if(nodes_, [&](const Node& n) { return reads(n.op, tensor); }));
+}
+bool Lowering::ready(const void* tensor) {
+  const Node* writer = writer_of(tensor);
+  return !writer || writer->standing == Standing::done;
+}
+StepTables Lowering::tables() const {
+  const Tables& t = p_.tables;
+  return {t.ids_on_device, t.positions_on_device, t.row_sequence_on_device, t.sequences_on_device, t.pages_on_device};
+}
+
+// The shared expert's down goes along with the routed ones, when their shapes agree.
+bool Lowering::goes_with_experts(const LinearOp& op) {
+  const AddOp* both = waiting_reader<AddOp>(op.y);
+  const Node* routed = both && both->g && both->b == op.y ? writer_of(both->a) : nullptr;
+  const ExpertsOp* experts = routed && routed->standing == Standing::waiting ? std::get_if<ExpertsOp>(&routed->op) : nullptr;
+  if (!experts || op.bias || op.w->form != DeviceMatrix::Form::strips || experts->down->form != DeviceMatrix::Form::strips || readers_of(both->a) != 1) return false;
+  const Strips &a = op.w->strips, &b = experts->down->strips;
+  return a.layout == b.layout && a.rows == b.rows && a.cols == b.cols;
+}
+
+// Whether every reader makes this op's result for itself.
+bool Lowering::defer(Node& node) {
+  if (p_.limits.exact || !whole_) return false;
+  if (const auto* linear = std::get_if<LinearOp>(&node.op); linear && goes_with_experts(*linear)) return node.standing = Standing::deferred, true;
+  const void* y = written_by(node.op);
+  const auto* gate = std::get_if<ElementwiseOp>(&node.op);
+  const bool can = std::holds_alternative<NormOp>(node.op) || std::holds_alternative<RouteOp>(node.op) ||
+                   (gate && (gate->op == Elementwise::gate_silu || gate->op == Elementwise::gate_gelu || gate->op == Elementwise::sigmoid_gate));
+  if (!can || readers_of(y) == 0 || y == result_) return false;
+  const bool norm = std::holds_alternative<NormOp>(node.op), route = std::holds_alternative<RouteOp>(node.op);
+  for (const Node& reader : nodes_) {
+    if (!reads(reader.op, y)) continue;
+    const auto* linear = std::get_if<LinearOp>(&reader.op);
+    const auto* experts = std::get_if<ExpertsOp>(&reader.op);
+    if (linear && linear->x == y && (linear->w->form == DeviceMatrix::Form::strips || norm)) {
+      if (norm && std::get<NormOp>(node.op).n != linear->w->cols) return false;  // a norm of heads
+      continue;
+    }
+    if (experts && (route || (norm && experts->x == y))) continue;
+    return false;
+  }
+  node.standing = Standing::deferred;
+  return true;
+}
+
+Source Lowering::source_of(const float* x, int32_t cols) {
+  Source s;
+  s.x = x, s.x_stride = cols;
+  const Node* writer = writer_of(x);
+  if (!writer || writer->standing != Standing::deferred) return s;
+  if (const auto* norm = std::get_if<NormOp>(&writer->op)) {
+    s.kind = SourceKind::rms, s.x = norm->x, s.gain = norm->gain, s.eps = norm->eps;
+  } else if (const auto* gate = std::get_if<ElementwiseOp>(&writer->op)) {
+    s.kind = gate->op == Elementwise::sigmoid_gate ? SourceKind::gated : SourceKind::paired;
+    s.activation = gate->op == Elementwise::gate_gelu ? Activation::gelu_tanh : Activation::silu;
+    s.x = gate->a, s.g = gate->b, s.g_stride = cols;
+  } else if (const auto* delta = std::get_if<DeltaOp>(&writer->op)) {
+    s.kind = SourceKind::normed_heads, s.g = delta->z, s.g_stride = cols, s.gain = delta->gain, s.head_dim = delta->dims.value_dim, s.eps = delta->eps;
+  }
+  return s;
+}
+
+void Lowering::materialise(const float* x) {
+  Node* writer = writer_of(x);
+  if (writer && writer->standing == Standing::deferred) run(*writer);
+}
+
+void Lowering::run(Node& node) {
+  node.standing = Standing::done;
+  if (std::holds_alternative<LinearOp>(node.op)) return linear(node);
+  if (auto* op = std::get_if<ExpertsOp>(&node.op)) return experts(*op);
+  std::visit([&](auto& op) {
+    if constexpr (requires { (*this)(op); }) (*this)(op);
+  }, node.op);
+}
+
+void Lowering::operator()(const EmbedOp& op) {
+  if (op.table->form == DeviceMatrix::Form::strips) {
+    p_.recording.push("embed", embed_strips_kernel(), dim3(ceil_div(op.table->cols, 128), static_cast<unsigned>(op.rows)), 128, 0, EmbedStripsArgs{op.table->strips, p_.tables.ids_on_device, op.y, op.scale});
+    return;
+  }
+  if (op.table->form == DeviceMatrix::Form::floats) return refuse("an embedding table that is marked as sensitive");
+  p_.recording.push("embed", embed_kernel(), dim3(ceil_div(op.table->cols, 4 * 128), static_cast<unsigned>(op.rows)), 128, 0, EmbedArgs{op.table->tiles, p_.tables.ids_on_device, op.y, op.scale});
+}
+
+void Lowering::operator()(const NormOp& op) { p_.recording.push("norm", norm_kernel(), dim3(static_cast<unsigned>(op.rows)), kThreads, 0, NormArgs{op.x, op.gain, op.y, op.n, op.eps}); }
+
+void Lowering::operator()(const RopeOp& op) {
+  p_.recording.push("rope", rope_kernel(), dim3(static_cast<unsigned>(op.rows)), 512, 2 * static_cast<size_t>(op.half) * sizeof(float),
+                    RopeArgs{op.x, op.y, tables(), op.inverse_frequencies, op.n_heads, op.dim, op.half, op.magnitude, op.adjacent});
+}
+
+void Lowering::operator()(const AppendOp& op) {
+  p_.recording.push("append", append_kernel(p_.state.kind()), dim3(static_cast<unsigned>(op.rows)), kThreads, 0, AppendArgs{p_.state.cache(op.state), op.k, op.v, tables()});
+}
+
+void Lowering::operator()(const AttentionOp& op) {
+  AttentionArgs a{};
+  a.cache = p_.state.cache(op.state);
+  if (a.cache.key_dim > 512 || a.cache.value_dim > 512) return refuse("attention heads wider than 512");
+  a.q = op.q, a.y = op.y, a.step = tables(), a.n_heads = op.n_heads, a.rows = op.rows;
+  a.n_splits = op.decode ? kDecodeSplits : 1;  // fixed, whatever else is in the batch: the same sums alone and among others
+  a.window = op.options.window, a.scale = op.options.scale, a.causal = op.options.causal;
+  if (a.n_splits > 1) a.partials = p_.arena.array<float>(int64_t{a.rows} * a.n_heads * a.n_splits * (a.cache.value_dim + 2));
+  p_.recording.push("attention", attention_kernel(p_.state.kind(), std::max(a.cache.key_dim, a.cache.value_dim)), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.cache.n_kv_heads), static_cast<unsigned>(a.n_splits)),
+                    128, 4 * static_cast<size_t>(a.cache.value_dim + 2) * sizeof(float), a);
+  if (a.n_splits > 1) p_.recording.push("merge", merge_attention_kernel(), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.n_heads)), 128, 0, a);
+}
+
+void Lowering::operator()(const ElementwiseOp& op) {
+  const int64_t n = op.rows * op.n;
+  p_.recording.push(op.op == Elementwise::copy ? "copy" : "gate", elementwise_kernel(op.op), dim3(ceil_div(n, kThreads)), kThreads, 0, ElementwiseArgs{op.a, op.b, op.y, n, op.factor});
+}
+
+void Lowering::operator()(const AddOp& op) { p_.recording.push("add", add_kernel(), dim3(ceil_div(op.n, kThreads), static_cast<unsigned>(op.rows)), kThreads, 0, AddArgs{op.a, op.b, op.g, op.y, op.n}); }
+
+void Lowering::operator()(const ColumnsOp& op) {
+  p_.recording.push("copy", columns_kernel(), dim3(ceil_div(op.count, kThreads), static_cast<unsigned>(op.rows)), kThreads, 0, ColumnsArgs{op.x, op.y, op.first, op.count, op.width});
+}
+
+void Lowering::operator()(const RowsOp& op) { p_.recording.push("copy", rows_kernel(), dim3(ceil_div(op.n, kThreads), static_cast<unsigned>(op.rows)), kThreads, 0, RowsArgs{op.x, op.y, op.which, op.n}); }
+
+void Lowering::operator()(const RouteOp& op) {
+  p_.recording.push("route", route_kernel(op.n_experts), dim3(static_cast<unsigned>(op.routes.rows)), 32, 0, RouteArgs{op.scores, op.routes.experts, op.routes.weights, op.n_experts, op.routes.top_k, op.renormalise});
+}
+
+void Lowering::operator()(const DeltaOp& op) {
+  DeltaArgs a{};
+  a.qkv = op.qkv, a.z = op.z, a.a = op.a, a.b = op.b, a.taps = op.taps, a.neg_exp_a = op.neg_exp_a, a.dt_bias = op.dt_bias, a.gain = op.gain;
+  a.y = op.y, a.history = p_.state.history(op.state), a.state = p_.state.delta(op.state), a.step = tables();
+  a.rows = op.rows, a.n_sequences = op.n_sequences;
+  a.n_key_heads = op.dims.n_key_heads, a.n_value_heads = op.dims.n_value_heads, a.key_dim = op.dims.key_dim, a.value_dim = op.dims.value_dim;
+  a.kernel = p_.state.spec(op.state).conv_kernel, a.eps = op.eps, a.tiled = op.dims.tiled, a.decoding = op.decode;
+  const auto n = static_cast<unsigned>(op.rows), sequences = static_cast<unsigned>(op.n_sequences), heads = static_cast<unsigned>(a.n_value_heads);
+  const dim3 blocks(heads, ceil_div(a.value_dim, kDeltaColumns), sequences);
+  if (op.decode) {
+    p_.recording.push("delta rule", delta_decode_kernel(a.key_dim), blocks, 256, (2 * static_cast<size_t>(a.key_dim) + 32 + 2 * 8 * 32 + 24) * sizeof(float), a);
+  } else {
+    const int64_t channels = 2ll * a.n_key_heads * a.key_dim + int64_t{a.n_value_heads} * a.value_dim;
+    a.mixed = p_.arena.array<float>(op.rows * channels);
+    p_.recording.push("convolution", convolution_kernel(), dim3(ceil_div(channels, kThreads), n), kThreads, 0, a);
+    p_.recording.push("history", delta_history_kernel(), dim3(ceil_div(channels, kThreads), sequences), kThreads, 0, a);
+    p_.recording.push("delta rule", delta_kernel(), blocks, 256, (2 * static_cast<size_t>(a.key_dim) + 2 * 8 * 32 + 16) * sizeof(float), a);
+  }
+  p_.recording.push("delta norm", delta_finish_kernel(), dim3(n, heads), 128, 0, a);
+}
+
+}  // namespace cuda

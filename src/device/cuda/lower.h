@@ -1,0 +1,87 @@
+// lower: decides which kernels serve the ops of a layer: neighbours become one stage where a kernel can do both, and what only feeds such a stage is not run at all.
+#pragma once
+#include <algorithm>
+#include <optional>
+#include "device/cuda/arena.h"
+#include "device/cuda/ops.h"
+#include "device/cuda/recording.h"
+#include "device/cuda/source.h"
+#include "device/cuda/state.h"
+
+namespace cuda {
+
+struct Limits {  // of the GPU, and what is asked of it
+  bool exact = false;
+  int multiprocessors = 1, capability = 80;  // 10 * major + minor
+  size_t most_shared = 48 << 10;             // bytes a thread block may have
+};
+
+class Lowering {
+ public:
+  struct Places {
+    Recording& recording;
+    Arena& arena;
+    DeviceState& state;
+    Tables& tables;
+    const Limits& limits;
+  };
+  explicit Lowering(const Places& places) : p_(places) {}
+  void reset() { refusal_ = nullptr; }
+  const char* refusal() const { return refusal_; }
+  // Records launches for these ops. `result`, when there is one, ends up in `kept`. whole: nothing else they write is read by later ops, but what no op reads.
+  void lower(std::span<const Op> ops, const float* result, float* kept, bool whole);
+
+ private:
+  enum class Standing : uint8_t { waiting, deferred, done };  // deferred: its readers make it for themselves
+  struct Node {
+    Op op;
+    Standing standing = Standing::waiting;
+  };
+  void refuse(const char* why) { refusal_ = refusal_ ? refusal_ : why; }
+  void redirect(const float* result, float* kept);
+  Node* writer_of(const void* tensor);
+  int readers_of(const void* tensor) const;
+  template <class T> T* waiting_reader(const void* tensor) {  // the only reader, when it is a waiting T
+    if (!whole_ || tensor == result_ || readers_of(tensor) != 1) return nullptr;
+    for (Node& n : nodes_)
+      if (n.standing == Standing::waiting && reads(n.op, tensor)) return std::get_if<T>(&n.op);
+    return nullptr;
+  }
+  bool ready(const void* tensor);                            // written already, or not by these ops
+  StepTables tables() const;
+
+  void run(Node& node);
+  bool defer(Node& node);
+  bool goes_with_experts(const LinearOp& op);
+  Source source_of(const float* x, int32_t cols);
+  void materialise(const float* x);  // x is wanted in memory
+
+  // lower_linear.cpp
+  void linear(Node& first);
+  void experts(ExpertsOp& op);
+  void exact_linear(const LinearOp& op);
+  void exact_experts(const ExpertsOp& op, const RouteOp& route);
+  float* fold_addition(const float* y, const float** add);
+
+  void operator()(const EmbedOp& op);
+  void operator()(const NormOp& op);
+  void operator()(const RopeOp& op);
+  void operator()(const AppendOp& op);
+  void operator()(const AttentionOp& op);
+  void operator()(const ElementwiseOp& op);
+  void operator()(const AddOp& op);
+  void operator()(const ColumnsOp& op);
+  void operator()(const RowsOp& op);
+  void operator()(const RouteOp& op);
+  void operator()(const DeltaOp& op);
+
+  const Places p_;
+  std::vector<Node> nodes_;
+  const float* result_ = nullptr;
+  bool whole_ = false;
+  const char* refusal_ = nullptr;
+};
+
+constexpr unsigned ceil_div(int64_t n, int64_t d) { return static_cast<unsigned>((n + d - 1) / d); }
+
+}  // namespace cuda
