@@ -73,7 +73,7 @@ void Lowering::linear(Node& first) {
     const LinearOp& one = std::get<LinearOp>(n->op);
     const Strips& w = one.w->strips;
     a.layout = w.layout, a.strip_bytes = w.strip_bytes, a.blocks = w.blocks;
-    a.targets[a.n_targets++] = {w.data, one.y, one.bias, nullptr, w.rows, w.rows, a.n_strips, w.factor, 0};
+    a.targets[a.n_targets++] = {w.data, one.y, one.bias, nullptr, w.rows, w.rows, a.n_strips, w.factor};
     a.n_strips += w.strips;
     n->standing = Standing::done;
   }

@@ -17,7 +17,6 @@ struct ProjectTarget {
   int64_t y_stride;
   int32_t rows, first_strip;
   float factor;
-  int32_t unused;     // no padding here: gcc 12's __builtin_clear_padding clears more than padding in arrays of structs (Recording::push)
 };
 struct FloatTarget {  // a small precise matrix, float32 [rows, cols]
   const float *data, *bias;

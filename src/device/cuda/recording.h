@@ -7,7 +7,8 @@
 
 namespace cuda {
 
-// One kernel; its arguments are `bytes` of Recording::arguments from `at` on. No byte is left undefined: steps are told apart by their bytes.
+// One kernel; its arguments are `bytes` of Recording::arguments from `at` on. Steps are told apart by their bytes, so arguments are structs that were
+// zeroed with {} before they were filled in, their padding too. (gcc 12's __builtin_clear_padding clears more than padding where structs hold arrays of structs.)
 struct Launch { const char* name; const void* kernel; dim3 grid, block; uint32_t shared_bytes, at, bytes, cluster; };
 struct Recording {
   std::vector<Launch> launches;
@@ -17,9 +18,7 @@ struct Recording {
     static_assert(std::is_trivially_copyable_v<Args>);
     const auto at = static_cast<uint32_t>((arguments.size() + 15) / 16 * 16);
     arguments.resize(at + sizeof args);
-    Args defined = args;
-    __builtin_clear_padding(&defined);
-    std::memcpy(arguments.data() + at, static_cast<const void*>(&defined), sizeof args);
+    std::memcpy(arguments.data() + at, static_cast<const void*>(&args), sizeof args);
     launches.push_back({name, kernel, grid, dim3(static_cast<unsigned>(block)), static_cast<uint32_t>(shared_bytes), at, sizeof args, cluster});
   }
 };
