@@ -1,4 +1,5 @@
 # tests: tests/NAME/*.cpp becomes NAME_test, which links the room NAME; tests/*.py run with python3; fuzz targets are tests/fuzz/NAME.cpp.
+# tests/cuda becomes cuda_test, which needs a GPU (label gpu).
 # Targets: tests (all test programs), threaded_tests (those run under ThreadSanitizer), fuzzers (clang, CALLA_FUZZ=ON).
 find_package(GTest REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -32,6 +33,17 @@ foreach(folder ${folders})
     endif()
   endif()
 endforeach()
+
+if(CALLA_CUDA)  # says SKIPPED where there is no GPU
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/*.cpp)
+  add_executable(cuda_test ${sources})
+  target_link_libraries(cuda_test PRIVATE calla_model GTest::gtest)
+  target_include_directories(cuda_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_definitions(cuda_test PRIVATE CALLA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_test(NAME cuda COMMAND cuda_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(cuda PROPERTIES LABELS gpu RUN_SERIAL TRUE SKIP_REGULAR_EXPRESSION "SKIPPED: no NVIDIA GPU")
+  add_dependencies(tests cuda_test)
+endif()
 
 target_link_libraries(privacy_test PRIVATE OpenSSL::SSL)  # a loopback server whose certificate nobody vouches for
 

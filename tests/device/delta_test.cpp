@@ -2,78 +2,14 @@
 // way of cutting the work: chunks (few rows are one operation, many are three), threads, batches.
 #include <cmath>
 #include <gtest/gtest.h>
-#include <random>
+#include "delta_twin.h"
 #include "device/cpu/state_ops.h"
 #include "isas.h"
 
 namespace {
 
 using namespace cpu;
-
-std::vector<float> noise(int64_t n, unsigned seed, float mean = 0) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(mean, 1);
-  std::vector<float> x(static_cast<size_t>(n));
-  for (float& v : x) v = normal(random);
-  return x;
-}
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-constexpr float kEps = 1e-6f;
-
-struct Case {
-  DeltaDims d;
-  int kernel, rows;
-  float decay;  // size of neg_exp_a
-  int64_t keys() const { return int64_t{d.n_key_heads} * d.key_dim; }
-  int64_t values() const { return int64_t{d.n_value_heads} * d.value_dim; }
-  int64_t channels() const { return 2 * keys() + values(); }
-};
-
-struct Data {
-  std::vector<float> qkv, z, a, b, taps, neg_exp_a, dt_bias, gain;
-  explicit Data(const Case& c)
-      : qkv(noise(c.rows * c.channels(), 1)), z(noise(c.rows * c.values(), 2)), a(noise(int64_t{c.rows} * c.d.n_value_heads, 3)), b(noise(int64_t{c.rows} * c.d.n_value_heads, 4)),
-        taps(noise(c.kernel * c.channels(), 5)), neg_exp_a(noise(c.d.n_value_heads, 6)), dt_bias(noise(c.d.n_value_heads, 7)), gain(noise(c.d.value_dim, 8, 1)) {
-    for (float& x : neg_exp_a) x = -c.decay * std::exp(x);
-  }
-};
-
-std::vector<double> twin(const Case& c, const Data& x) {
-  const DeltaDims& d = c.d;
-  const int64_t width = c.channels();
-  std::vector<double> state(static_cast<size_t>(c.values() * d.key_dim)), out(static_cast<size_t>(c.rows * c.values())), y(static_cast<size_t>(width));
-  for (int t = 0; t < c.rows; t++) {
-    for (int64_t i = 0; i < width; i++) {
-      double sum = 0;
-      for (int j = 0; j < c.kernel; j++)
-        if (const int from = t - c.kernel + 1 + j; from >= 0) sum += double{x.taps[static_cast<size_t>(j * width + i)]} * x.qkv[static_cast<size_t>(from * width + i)];
-      y[static_cast<size_t>(i)] = sum * sigmoid(sum);
-    }
-    for (int h = 0; h < d.n_value_heads; h++) {
-      const int key_head = d.tiled ? h % d.n_key_heads : h / (d.n_value_heads / d.n_key_heads);
-      const double *q = &y[static_cast<size_t>(key_head * d.key_dim)], *k = q + c.keys(), *v = &y[static_cast<size_t>(2 * c.keys() + h * d.value_dim)];
-      double nq = 0, nk = 0, square = 0;
-      for (int i = 0; i < d.key_dim; i++) nq += q[i] * q[i], nk += k[i] * k[i];
-      nq = 1 / std::sqrt(nq + 1e-6) / std::sqrt(d.key_dim), nk = 1 / std::sqrt(nk + 1e-6);
-      const auto at = static_cast<size_t>(t * d.n_value_heads + h);
-      const double decay = std::exp(x.neg_exp_a[static_cast<size_t>(h)] * std::log1p(std::exp(double{x.a[at]} + x.dt_bias[static_cast<size_t>(h)]))), beta = sigmoid(x.b[at]);
-      double* const o = &out[at * static_cast<size_t>(d.value_dim)];
-      for (int j = 0; j < d.value_dim; j++) {
-        double* const s = &state[static_cast<size_t>((h * d.value_dim + j) * d.key_dim)];
-        double m = 0;
-        for (int i = 0; i < d.key_dim; i++) m += (s[i] *= decay) * k[i] * nk;
-        for (int i = 0; i < d.key_dim; i++) o[j] += (s[i] += k[i] * nk * (v[j] - m) * beta) * q[i] * nq;
-        square += o[j] * o[j];
-      }
-      for (int j = 0; j < d.value_dim; j++) {
-        const double z = x.z[at * static_cast<size_t>(d.value_dim) + static_cast<size_t>(j)];
-        o[j] *= x.gain[static_cast<size_t>(j)] / std::sqrt(square / d.value_dim + kEps) * z * sigmoid(z);
-      }
-    }
-  }
-  return out;
-}
+using namespace delta_twin;
 
 // Rows in chunks; a second sequence runs beside the first one, on the same rows, up to `second` of them.
 std::vector<float> run(const Case& c, const Data& x, const Kernels& kernels, int threads, int chunk, int second) {
