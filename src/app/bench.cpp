@@ -1,4 +1,4 @@
-// bench: prefill and decode speed beside what the memory and the int8 units of this machine could do in the same seconds.
+// bench: prefill and decode speed beside what the memory and the multipliers of this machine could do in the same seconds.
 #include "app/bench.h"
 
 #include <fmt/format.h>

@@ -19,7 +19,7 @@ struct BenchCase {
 
 struct BenchReport {
   std::vector<BenchCase> cases;
-  std::string model, device, architecture, isa, best_isa;
+  std::string model, device, architecture, unit, isa, best_isa;
   Precision precision = Precision::fast;
   size_t weight_bytes = 0, weight_bytes_per_token = 0, state_bytes_per_token = 0;  // state: at no context
   uint64_t macs_per_token = 0, head_macs = 0;

@@ -74,8 +74,8 @@ uint64_t ids_digest(std::span<const TokenId> ids) {
 }
 
 Status measure_cases(const Options& options, const OpenedModel& model, BenchReport& report) {
-  TRY(const auto calibration, make_cpu_calibration(device_options(options)));
-  report.isa = calibration->isa, report.best_isa = calibration->best_isa;
+  TRY(const auto calibration, make_calibration(device_options(options)));
+  report.unit = calibration->unit, report.isa = calibration->isa, report.best_isa = calibration->best_isa;
   report.threads = calibration->threads, report.physical_cores = calibration->physical_cores;
   ProgressLine line;
   TRY_STATUS(warm_up(model, report, line));

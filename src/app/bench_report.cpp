@@ -35,7 +35,7 @@ Json case_json(const BenchReport& r, const BenchCase& test) {
     row["bandwidth_share"] = share_of(test);
     row["weights_bandwidth_share"] = share_of(test) * static_cast<double>(r.weight_bytes_per_token) / test.bytes_per_token;
   } else {
-    row["int8_share"] = share_of(test);
+    row[r.unit + "_share"] = share_of(test);
   }
   Json digests = Json::array();
   for (const uint64_t digest : test.digests) digests.push_back(hex(digest));
@@ -55,7 +55,7 @@ std::vector<double> rates(const BenchCase& test) {
 double share_of(const BenchCase& test) {
   std::vector<double> shares;
   for (const BenchSample& s : test.samples) {
-    const double ceiling = test.decode ? s.ceilings.read_bytes_per_s : s.ceilings.int8_macs_per_s;
+    const double ceiling = test.decode ? s.ceilings.read_bytes_per_s : s.ceilings.macs_per_s;
     if (ceiling > 0) shares.push_back(s.tokens_per_s * (test.decode ? test.bytes_per_token : test.macs_per_token) / ceiling);
   }
   return median(shares);
@@ -64,7 +64,8 @@ double share_of(const BenchCase& test) {
 Explanation explain(const BenchReport& r) {
   SpeedFacts f;
   f.read_bytes_per_s = median(ceilings(r, &Ceilings::read_bytes_per_s));
-  f.int8_macs_per_s = median(ceilings(r, &Ceilings::int8_macs_per_s));
+  f.unit = r.unit;
+  f.macs_per_s = median(ceilings(r, &Ceilings::macs_per_s));
   const BenchCase *shallow = nullptr, *deep = nullptr;
   for (const BenchCase& test : r.cases) {
     if (!test.decode) f.prefill_share = std::max(f.prefill_share, share_of(test));
@@ -87,12 +88,12 @@ Json bench_json(const BenchReport& r) {
   Json results = Json::array();
   for (const BenchCase& test : r.cases) results.push_back(case_json(r, test));
   const Explanation e = explain(r);
-  const auto reads = ceilings(r, &Ceilings::read_bytes_per_s), macs = ceilings(r, &Ceilings::int8_macs_per_s);
+  const auto reads = ceilings(r, &Ceilings::read_bytes_per_s), macs = ceilings(r, &Ceilings::macs_per_s);
   return {{"model", r.model}, {"architecture", r.architecture}, {"device", r.device}, {"precision", word(r.precision)},
           {"weight_bytes", r.weight_bytes}, {"bytes_per_token", r.weight_bytes_per_token}, {"state_bytes_per_token", r.state_bytes_per_token},
           {"macs_per_token", r.macs_per_token}, {"head_macs", r.head_macs},
-          {"read_bytes_per_second", median(reads)}, {"int8_macs_per_second", median(macs)},
-          {"calibration", {{"read_bytes_per_second", spread_json(reads)}, {"int8_macs_per_second", spread_json(macs)}}},
+          {"read_bytes_per_second", median(reads)}, {r.unit + "_macs_per_second", median(macs)},
+          {"calibration", {{"read_bytes_per_second", spread_json(reads)}, {r.unit + "_macs_per_second", spread_json(macs)}}},
           {"machine", {{"processor", r.machine.processor}, {"isa", r.isa}, {"best_isa", r.best_isa}, {"threads", r.threads}, {"physical_cores", r.physical_cores},
                        {"numa_nodes", r.machine.numa_nodes}, {"huge_pages", r.machine.huge_pages}, {"swapped_bytes", r.machine.swapped_bytes}, {"foreign_share", r.foreign_share}}},
           {"results", results}, {"bottleneck", e.bottleneck}, {"suggestion", e.suggestion}, {"disturbance", e.disturbance}};
@@ -100,9 +101,9 @@ Json bench_json(const BenchReport& r) {
 
 void print_bench(const BenchReport& r) {
   fmt::print("{} ({}), {}, {} precision, weights {}\n", r.model, r.architecture, r.device, word(r.precision), size(static_cast<double>(r.weight_bytes)));
-  if (!r.machine.processor.empty()) fmt::print("{}, {} cores\n", r.machine.processor, r.physical_cores);
-  const Spread reads = spread(ceilings(r, &Ceilings::read_bytes_per_s)), macs = spread(ceilings(r, &Ceilings::int8_macs_per_s));
-  fmt::print("calibration: memory reads {}/s ({} to {}), int8 {:.2f} TOPS ({:.2f} to {:.2f})\n", size(reads.middle), size(reads.low), size(reads.high), 2e-12 * macs.middle, 2e-12 * macs.low,
+  if (!r.machine.processor.empty()) fmt::print("{}, {} {}\n", r.machine.processor, r.physical_cores, r.unit == "half" ? "multiprocessors of the GPU" : "cores");
+  const Spread reads = spread(ceilings(r, &Ceilings::read_bytes_per_s)), macs = spread(ceilings(r, &Ceilings::macs_per_s));
+  fmt::print("calibration: memory reads {}/s ({} to {}), {} {:.2f} TOPS ({:.2f} to {:.2f})\n", size(reads.middle), size(reads.low), size(reads.high), r.unit, 2e-12 * macs.middle, 2e-12 * macs.low,
              2e-12 * macs.high);
   const std::string state = r.state_bytes_per_token > 0 ? ", moves " + size(static_cast<double>(r.state_bytes_per_token)) + " of recurrent state" : "";
   fmt::print("a decoded token reads {} of weights{}; a prompt token takes {:.2f} G multiply-adds\n\n", size(static_cast<double>(r.weight_bytes_per_token)), state,
@@ -111,7 +112,7 @@ void print_bench(const BenchReport& r) {
   for (const BenchCase& test : r.cases) {
     const Spread s = spread(rates(test));
     fmt::print("{:7} {:>6} {:>6} {:>9.1f}  {:>17}  {:>9}  {:18}  {}\n", word(test), test.tokens, test.depth, s.middle, fmt::format("{:.1f} to {:.1f}", s.low, s.high),
-               test.decode ? size(test.bytes_per_token) : "-", fmt::format("{:.0f} % of {}", 100 * share_of(test), test.decode ? "bandwidth" : "int8"),
+               test.decode ? size(test.bytes_per_token) : "-", fmt::format("{:.0f} % of {}", 100 * share_of(test), test.decode ? "bandwidth" : r.unit),
                test.repeats() ? hex(test.digests.front()) : "differ");
   }
   const Explanation e = explain(r);

@@ -3,14 +3,16 @@
 #include "core/core.h"
 
 struct SpeedFacts {
-  double decode_share = 0, prefill_share = 0;           // of the read bandwidth, of the int8 rate; 0: not measured
-  double read_bytes_per_s = 0, int8_macs_per_s = 0;
+  double decode_share = 0, prefill_share = 0;           // of the read bandwidth, of the multipliers; 0: not measured
+  double read_bytes_per_s = 0, macs_per_s = 0;
+  std::string unit;                                     // what is multiplied: "int8", or "half" on a GPU
   double bits_per_weight = 0, bytes_per_token = 0;      // weights that one decoded token reads
   double state_share = 0;                               // of the bytes that a token reads at the deepest context
   int depth = 0;                                        // that context
   int threads = 1, physical_cores = 1, numa_nodes = 1;
   std::string isa, best_isa, huge_pages;
   bool exact = false;
+  bool gpu() const { return unit == "half"; }
   double foreign_share = 0;
   size_t swapped_bytes = 0;
 };

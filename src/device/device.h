@@ -173,12 +173,15 @@ Result<std::unique_ptr<Device>> make_cuda_device(const DeviceOptions& options); 
 Result<size_t> verify_packed(const std::string& path);
 
 // What this machine can do at best, measured when asked: what speeds are held against.
-struct Ceilings { double read_bytes_per_s = 0, int8_macs_per_s = 0; };
+struct Ceilings { double read_bytes_per_s = 0, macs_per_s = 0; };
 class Calibration {
  public:
   virtual ~Calibration() = default;
-  virtual Ceilings measure() = 0;            // about half a second, all threads at once
+  virtual Ceilings measure() = 0;            // half a second at most, all threads at once
+  std::string unit;                          // what is multiplied: "int8" on CPUs, "half" on GPUs
   std::string isa, best_isa;                 // which one the options give, and the best one here
-  int threads = 1, physical_cores = 1;
+  int threads = 1, physical_cores = 1;       // of a GPU: its multiprocessors
 };
+Result<std::unique_ptr<Calibration>> make_calibration(const DeviceOptions& options);  // of the device that make_device gives
 Result<std::unique_ptr<Calibration>> make_cpu_calibration(const DeviceOptions& options);
+Result<std::unique_ptr<Calibration>> make_cuda_calibration(const DeviceOptions& options);

@@ -9,7 +9,7 @@ namespace {
 SpeedFacts quiet_machine() {
   SpeedFacts f;
   f.decode_share = 0.83, f.prefill_share = 0.31;
-  f.read_bytes_per_s = 27e9, f.int8_macs_per_s = 0.965e12;
+  f.read_bytes_per_s = 27e9, f.macs_per_s = 0.965e12, f.unit = "int8";
   f.bits_per_weight = 4.5, f.bytes_per_token = 1.6e9;
   f.threads = f.physical_cores = 2;
   f.isa = f.best_isa = "avx512", f.huge_pages = "madvise";
@@ -48,6 +48,24 @@ TEST(Explain, TheMostTellingFactIsSaid) {
   EXPECT_THAT(suggestion([](SpeedFacts& f) { f.decode_share = 0.5, f.bytes_per_token = 98e6; }), HasSubstr("threads wait for each other"));
   EXPECT_THAT(suggestion([](SpeedFacts& f) { f.decode_share = 0.5, f.prefill_share = 0.6; }), HasSubstr("no AMX"));
   EXPECT_THAT(suggestion([](SpeedFacts& f) { f.decode_share = 0.5; }), HasSubstr("nothing on this machine stands out"));
+}
+
+TEST(Explain, OfAGpuIsAboutStagesAndBytes) {
+  const auto gpu = [](void (*change)(SpeedFacts&)) {
+    SpeedFacts f;
+    f.unit = "half", f.isa = f.best_isa = "tensor cores", f.threads = f.physical_cores = 132;
+    f.decode_share = 0.5, f.read_bytes_per_s = 4.2e12, f.macs_per_s = 350e12, f.bits_per_weight = 4.5, f.foreign_share = 0.4;
+    change(f);
+    return explain(f);
+  };
+  EXPECT_EQ(gpu([](SpeedFacts& f) { f.prefill_share = 0.25; }).bottleneck, "decode reads at 50 % of 4.20 TB/s, so that more than memory holds it up; prefill reaches 25 % of 700.00 TOPS (half, tensor cores)");
+  EXPECT_EQ(gpu([](SpeedFacts&) {}).disturbance, "");  // the processor's cores are not what computes
+  EXPECT_THAT(gpu([](SpeedFacts&) {}).suggestion, HasSubstr("chain of short stages"));
+  EXPECT_THAT(gpu([](SpeedFacts& f) { f.decode_share = 0.8; }).suggestion, HasSubstr("several at once share"));
+  EXPECT_THAT(gpu([](SpeedFacts& f) { f.decode_share = 0.8, f.bits_per_weight = 8.5; }).suggestion, HasSubstr("8.5 bits"));
+  EXPECT_THAT(gpu([](SpeedFacts& f) { f.state_share = 0.4; }).suggestion, HasSubstr("--kv int8"));
+  EXPECT_THAT(gpu([](SpeedFacts& f) { f.exact = true; }).suggestion, HasSubstr("tensor cores"));
+  EXPECT_THAT(gpu([](SpeedFacts& f) { f.decode_share = 0; }).suggestion, HasSubstr("--profile"));
 }
 
 TEST(Explain, AbovePermittedForeignShareTheFiguresAreCalledDisturbed) {

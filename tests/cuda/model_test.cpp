@@ -102,6 +102,19 @@ TEST_P(SmallModel, GivesTheLogitsAndIdsOfTheCpu) {
   }
 }
 
+// Few steps of every kind, for tools that watch each access (tools/gpu sanitizer).
+TEST_P(SmallModel, RunsABitOfEverything) {
+  for (const Precision precision : kPrecisions) {
+    Loaded gpu(GetParam(), on("cuda", precision));
+    std::vector<std::vector<float>> rows = gpu.step({{0, 0, gpu.prompt(70, 1)}, {1, 0, gpu.prompt(9, 2)}});
+    const std::vector<std::vector<Loaded::Part>> steps = {{{0, 70, gpu.prompt(1, 3)}}, {{1, 9, gpu.prompt(1, 4)}, {0, 71, gpu.prompt(1, 5)}}, {{2, 0, gpu.prompt(66, 6)}, {0, 72, gpu.prompt(1, 7)}}, {{1, 10, gpu.prompt(3, 8)}}};
+    for (const auto& step : steps)
+      for (auto& row : gpu.step(step)) rows.push_back(std::move(row));
+    EXPECT_EQ(rows.size(), 8u);
+    for (const auto& row : rows) EXPECT_TRUE(std::ranges::all_of(row, [](float v) { return std::isfinite(v); })) << word(precision);
+  }
+}
+
 TEST_P(SmallModel, TakesPromptsInAnyChunks) {
   for (const Precision precision : kPrecisions) {
     Loaded gpu(GetParam(), on("cuda", precision));

@@ -59,6 +59,7 @@ class CpuCalibration final : public Calibration {
   CpuCalibration(const IsaEntry& isa, int n_threads, std::unique_ptr<uint64_t, decltype(&std::free)> memory, std::size_t mib)
       : kernels_(*isa.kernels), memory_(std::move(memory)), share_(mib / static_cast<std::size_t>(n_threads)) {
     threads = n_threads;
+    unit = "int8";
     // Each thread touches its own share first. No two pages are alike: a host could keep equal ones once, and in its cache.
     rate(threads, std::chrono::milliseconds(0), [&](std::size_t t, std::size_t call) {
       uint64_t word = t + 1;

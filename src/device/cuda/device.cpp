@@ -7,6 +7,7 @@
 #include "device/cpu/slabs.h"
 #include "device/cpu/team.h"
 #include "device/cuda/encoder.h"
+#include "device/cuda/profile.h"
 #include "device/cuda/repack.h"
 
 namespace cuda {
@@ -52,9 +53,12 @@ class CudaDevice final : public Device {
  public:
   CudaDevice(const DeviceOptions& options, const cudaDeviceProp& properties)
       : options_(options), name_("cuda " + std::string(properties.name)), overlap_(properties.major >= 9), team_(std::max(1, options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())), false),
-        limits_{options.precision == Precision::exact, properties.multiProcessorCount, 10 * properties.major + properties.minor, properties.sharedMemPerBlockOptin}, encoder_(state_, tables_, limits_) {}
+        limits_{options.precision == Precision::exact, properties.multiProcessorCount, 10 * properties.major + properties.minor, properties.sharedMemPerBlockOptin}, encoder_(state_, tables_, limits_) {
+    if (options.profile) encoder_.costs = &profile_.emplace().costs;
+  }
   ~CudaDevice() override {
     cudaStreamSynchronize(stream_);
+    if (profile_) profile_->say();
     graphs_.clear();
     cudaFreeHost(staging_);
     cudaFree(tables_memory_);
@@ -179,8 +183,9 @@ class CudaDevice final : public Device {
     if (encoder_.arena.failed()) return no_memory(0, cudaErrorMemoryAllocation);
     if (!tables_.fits()) return Error{Code::too_large, "cannot run a step on the GPU: too many rows, sequences or pages"};
     TRY_STATUS(send_tables());
-    const bool graph = std::ssize(tables_.ids) <= kGraphRows;
-    if (graph) {
+    if (profile_) {
+      TRY_STATUS(profile_->run(encoder_.recording, std::ssize(tables_.ids), stream_, [&](const Launch& l) { return launch(l, false); }));
+    } else if (std::ssize(tables_.ids) <= kGraphRows) {
       TRY_STATUS(replay());
     } else {
       TRY_STATUS(launch_all());
@@ -264,19 +269,20 @@ class CudaDevice final : public Device {
     return send_table(tables_.pages, tables_.pages_on_device);
   }
 
+  Status launch(const Launch& l, bool overlap_with_last) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = l.grid, config.blockDim = l.block, config.dynamicSmemBytes = l.shared_bytes, config.stream = stream_;
+    if (l.shared_bytes > (48u << 10)) CUDA_TRY("take shared memory", cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(limits_.most_shared)));
+    cudaLaunchAttribute overlap{};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &overlap, config.numAttrs = overlap_with_last ? 1 : 0;
+    void* arguments[] = {encoder_.recording.arguments.data() + l.at};
+    if (const cudaError_t code = cudaLaunchKernelExC(&config, l.kernel, arguments); code != cudaSuccess) return failed((std::string("launch ") + l.name).c_str(), code);
+    return ok_status();
+  }
   Status launch_all() {
-    Recording& r = encoder_.recording;
-    for (const Launch& l : r.launches) {
-      cudaLaunchConfig_t config{};
-      config.gridDim = l.grid, config.blockDim = l.block, config.dynamicSmemBytes = l.shared_bytes, config.stream = stream_;
-      if (l.shared_bytes > (48u << 10)) CUDA_TRY("take shared memory", cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(limits_.most_shared)));
-      cudaLaunchAttribute overlap{};
-      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-      overlap.val.programmaticStreamSerializationAllowed = 1;
-      config.attrs = &overlap, config.numAttrs = overlap_ ? 1 : 0;
-      void* arguments[] = {r.arguments.data() + l.at};
-      if (const cudaError_t code = cudaLaunchKernelExC(&config, l.kernel, arguments); code != cudaSuccess) return failed((std::string("launch ") + l.name).c_str(), code);
-    }
+    for (const Launch& l : encoder_.recording.launches) TRY_STATUS(launch(l, overlap_));
     return ok_status();
   }
 
@@ -318,6 +324,7 @@ class CudaDevice final : public Device {
   DeviceState state_;
   CudaEncoder encoder_;
   Graphs graphs_;
+  std::optional<Profile> profile_;
   mutable cudaError_t noted_ = cudaSuccess;
 };
 

@@ -26,10 +26,13 @@ void CudaEncoder::reset() {
   refusal_ = nullptr;
 }
 
-void CudaEncoder::end() {
-  lowering_.lower(ops_, nullptr, nullptr, kept_.data != nullptr);
+void CudaEncoder::lower(const float* result, float* kept, bool whole) {
+  if (costs) add_costs(ops_, tables_, state_, *costs);
+  lowering_.lower(ops_, result, kept, whole);
   ops_.clear();
 }
+
+void CudaEncoder::end() { lower(nullptr, nullptr, kept_.data != nullptr); }
 
 void CudaEncoder::use(const Batch& b) {
   if (has_batch_) return;
@@ -145,13 +148,12 @@ Tensor CudaEncoder::carry(const Tensor& x) {
   const bool first = !kept_.data;
   if (first) {
     kept_ = fresh(x.shape);
-    lowering_.lower(ops_, x.data, kept_.data, false);
+    lower(x.data, kept_.data, false);
     layer_begin_ = arena.mark();
   } else {
-    lowering_.lower(ops_, x.data, kept_.data, true);
+    lower(x.data, kept_.data, true);
     arena.rewind(layer_begin_);
   }
-  ops_.clear();
   return kept_;
 }
 

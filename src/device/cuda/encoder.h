@@ -1,5 +1,6 @@
 // encoder: writes the words of models down, a layer at a time, and has each layer lowered to kernel launches.
 #pragma once
+#include "device/cuda/cost.h"
 #include "device/cuda/lower.h"
 
 namespace cuda {
@@ -11,6 +12,7 @@ class CudaEncoder final : public Encoder {
   void end();  // lowers what is left: call before the recording is run
   Recording recording;
   Arena arena;
+  Costs* costs = nullptr;  // where what is recorded is counted; null: nowhere
   const char* refusal() const { return refusal_ ? refusal_ : lowering_.refusal(); }  // what this device cannot record; null: nothing
 
   Tensor embed(const Weight& table, std::span<const TokenId> ids, float scale) override;
@@ -34,6 +36,7 @@ class CudaEncoder final : public Encoder {
   Tensor gated_delta(const Tensor& qkv, const Tensor& z, const Tensor& a, const Tensor& b, const DeltaWeights& w, const DeltaDims& d, StateRef s, const Batch& batch) override;
 
  private:
+  void lower(const float* result, float* kept, bool whole);  // what has been written down since the last time
   Tensor fresh(const Shape& shape) { return {arena.array<float>(shape.elements()), shape}; }
   Tensor elementwise(Elementwise op, const Tensor& a, const float* b, float factor = 0);
   void use(const Batch& b);  // fills the tables, once a step
