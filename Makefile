@@ -12,7 +12,7 @@ CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-19 clang-format 2>/d
 
 GATE_REQUESTS ?= 10000
 
-.PHONY: run test test-clients test-gate bench-privacy build setup bench format asan tsan fuzz clean help
+.PHONY: run test test-clients test-gate bench-privacy build setup bench format asan tsan fuzz cuda gpu clean help
 
 run: setup build/release/build.ninja ## install what is missing, build, get the starter model, chat (PROMPT="..." answers once)
 	@ninja -C build/release -j$(JOBS) --quiet calla
@@ -72,6 +72,16 @@ fuzz: ## each fuzz target for FUZZ_SECONDS (60), two at a time
 	@$(MAKE) build/asan/build.ninja
 	@ninja -C build/asan -j$(JOBS) fuzzers
 	@tools/fuzz.sh build/asan $(FUZZ_SECONDS)
+
+cuda: ## the NVIDIA device compiled for every architecture (nvcc 13, from PyPI where it is missing), and those of its tests that need no GPU
+	@tools/setup.sh build && tools/setup.sh cuda
+	@CUDACXX=$$(tools/setup.sh nvcc) $(MAKE) build/cuda/build.ninja
+	@ninja -C build/cuda -j$(JOBS) cuda_test
+	@ctest --test-dir build/cuda --output-on-failure --no-tests=error -R '^cuda'
+
+gpu: ## everything that is claimed of the NVIDIA device, checked and measured on this machine's GPU (tools/gpu --help)
+	@tools/setup.sh build && tools/setup.sh cuda
+	@CUDACXX=$$(tools/setup.sh nvcc) tools/gpu
 
 format: ## clang-format over src, tests and bench
 	@find src tests bench -name '*.h' -o -name '*.cpp' -o -name '*.inl' | xargs $(CLANG_FORMAT) -i

@@ -3,6 +3,8 @@
 #   tools/setup.sh build            compiler, cmake, libraries
 #   tools/setup.sh clients          Python and Node for the clients of make test-clients
 #   tools/setup.sh build sanitize   also clang 19 with its sanitizer and fuzzer runtimes
+#   tools/setup.sh cuda             nvcc 13, into .cache/cuda, unless there is one
+#   tools/setup.sh nvcc             says where that nvcc is
 # Tried: Debian 12. Written with care but not tried: Ubuntu 24.04 and later, Fedora, macOS with Homebrew.
 set -euo pipefail
 
@@ -57,6 +59,31 @@ setup_brew() {
   echo "setup: installing" $missing
   HOMEBREW_NO_AUTO_UPDATE=1 brew install $missing </dev/null
 }
+
+# The compiler of the NVIDIA device: the newest nvcc 13 that is here, or the one that setup_cuda brought; nothing where there is none.
+find_nvcc() {
+  local candidate
+  for candidate in "${CUDACXX:-}" "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc "$cuda_home/bin/nvcc"; do
+    [ -x "$candidate" ] && "$candidate" --version 2>/dev/null | grep -q 'release 13\.' || continue
+    echo "$candidate"
+    return
+  done
+}
+cuda_home="$(cd "$(dirname "$0")/.." && pwd)/.cache/cuda/nvidia/cu13"
+cuda_wheels="nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85"
+
+# NVIDIA ships the compiler and the static runtime as wheels, too: 250 MB, no driver needed to compile.
+setup_cuda() {
+  [ -z "$(find_nvcc)" ] || return 0
+  echo "setup: installing" $cuda_wheels
+  rm -rf "${cuda_home%/nvidia/cu13}"
+  python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "${cuda_home%/nvidia/cu13}" $cuda_wheels
+  ln -s lib "$cuda_home/lib64"
+  ln -s libcudart.so.13 "$cuda_home/lib/libcudart.so"
+}
+
+if [ "${1:-}" = nvcc ]; then find_nvcc; exit; fi
+if [ "${1:-}" = cuda ]; then setup_cuda; exit; fi
 
 groups=("${@:-build}")
 if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then setup_apt

@@ -1,7 +1,7 @@
 // gpu: inputs enter as rows of a float32 lookup table, so that no word beyond Device and Encoder is needed.
 #include "cuda/gpu.h"
 
-#include <gtest/gtest.h>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 
@@ -27,8 +27,13 @@ void must(const Status& status) {
 
 }  // namespace
 
+const char* test_device() {
+  const char* other = std::getenv("CALLA_TEST_DEVICE");
+  return other ? other : "cuda";
+}
+
 Gpu::Gpu(DeviceOptions options) {
-  options.device = "cuda";
+  options.device = test_device();
   device_ = taken(make_device(options));
   const std::vector<float> ones(kPoisonCols, 1.0f);
   one_row_ = taken(device_->upload_lookup(floats(ones, kPoisonCols)));

@@ -6,6 +6,8 @@
 #include <vector>
 #include "device/device.h"
 
+const char* test_device();  // "cuda", or another one from CALLA_TEST_DEVICE: to try the tests themselves
+
 class Gpu {
  public:
   explicit Gpu(DeviceOptions options);

@@ -2,11 +2,14 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <iostream>
+#include "cuda/gpu.h"
 #include "cuda/twins.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  if (const auto device = make_cuda_device({}); !device) {
+  DeviceOptions options;
+  options.device = test_device();
+  if (const auto device = make_device(options); !device) {
     std::cout << "SKIPPED: no NVIDIA GPU: " << device.error().message << "\n";  // ctest knows these words, see cmake/tests.cmake
     return std::getenv("CALLA_REQUIRE_GPU") ? 1 : 0;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include "cuda/bounds.h"
+#include "cuda/gpu.h"
 #include "cuda/twins.h"
 #include "model/model.h"
 
@@ -89,7 +90,7 @@ void expect_logits(std::span<const float> got, std::span<const float> want, doub
 TEST_P(SmallModel, GivesTheLogitsAndIdsOfTheCpu) {
   Loaded cpu(GetParam(), on("cpu", Precision::exact));
   for (const Precision precision : kPrecisions) {
-    Loaded gpu(GetParam(), on("cuda", precision));
+    Loaded gpu(GetParam(), on(test_device(), precision));
     const double bound = precision == Precision::exact ? 1e-4 : 2e-2;
     for (const int32_t rows : {1, 7, 64, 65, 200}) {
       cpu.restart(), gpu.restart();
@@ -105,7 +106,7 @@ TEST_P(SmallModel, GivesTheLogitsAndIdsOfTheCpu) {
 // Few steps of every kind, for tools that watch each access (tools/gpu sanitizer).
 TEST_P(SmallModel, RunsABitOfEverything) {
   for (const Precision precision : kPrecisions) {
-    Loaded gpu(GetParam(), on("cuda", precision));
+    Loaded gpu(GetParam(), on(test_device(), precision));
     std::vector<std::vector<float>> rows = gpu.step({{0, 0, gpu.prompt(70, 1)}, {1, 0, gpu.prompt(9, 2)}});
     const std::vector<std::vector<Loaded::Part>> steps = {{{0, 70, gpu.prompt(1, 3)}}, {{1, 9, gpu.prompt(1, 4)}, {0, 71, gpu.prompt(1, 5)}}, {{2, 0, gpu.prompt(66, 6)}, {0, 72, gpu.prompt(1, 7)}}, {{1, 10, gpu.prompt(3, 8)}}};
     for (const auto& step : steps)
@@ -117,7 +118,7 @@ TEST_P(SmallModel, RunsABitOfEverything) {
 
 TEST_P(SmallModel, TakesPromptsInAnyChunks) {
   for (const Precision precision : kPrecisions) {
-    Loaded gpu(GetParam(), on("cuda", precision));
+    Loaded gpu(GetParam(), on(test_device(), precision));
     const auto prompt = gpu.prompt(210, 3);
     const auto whole = gpu.step({{0, 0, prompt}})[0];
     for (const int32_t chunk : {1, 16, 64, 100, 209}) {
@@ -131,7 +132,7 @@ TEST_P(SmallModel, TakesPromptsInAnyChunks) {
 
 TEST_P(SmallModel, DecodesTheSameBitsAloneAndAmongOthers) {
   for (const Precision precision : kPrecisions) {
-    Loaded gpu(GetParam(), on("cuda", precision));
+    Loaded gpu(GetParam(), on(test_device(), precision));
     std::vector<Loaded::Part> steps;
     for (int32_t s = 0; s < 32; s++) {
       const auto prompt = gpu.prompt(20 + 5 * s, static_cast<uint32_t>(s));
@@ -150,7 +151,7 @@ TEST_P(SmallModel, DecodesTheSameBitsAloneAndAmongOthers) {
 // With a profile every kernel is launched by itself; without one, steps of few rows are recorded as graphs and replayed.
 TEST_P(SmallModel, GivesTheSameBitsRecordedAndLaunchedOneByOne) {
   for (const Precision precision : kPrecisions) {
-    Loaded recorded(GetParam(), on("cuda", precision)), launched(GetParam(), on("cuda", precision, true));
+    Loaded recorded(GetParam(), on(test_device(), precision)), launched(GetParam(), on(test_device(), precision, true));
     for (int32_t past = 0; past < 60; past += past < 40 ? 40 : 1) {
       const auto ids = recorded.prompt(past < 40 ? 40 : 1, static_cast<uint32_t>(past));
       expect_same_bits(launched.step({{0, past, ids}})[0], recorded.step({{0, past, ids}})[0], std::string(word(precision)) + " at " + std::to_string(past));
@@ -160,7 +161,7 @@ TEST_P(SmallModel, GivesTheSameBitsRecordedAndLaunchedOneByOne) {
 
 TEST_P(SmallModel, GeneratesTheSameIdsFiveTimes) {
   for (const Precision precision : kPrecisions) {
-    Loaded gpu(GetParam(), on("cuda", precision));
+    Loaded gpu(GetParam(), on(test_device(), precision));
     const auto prompt = gpu.prompt(100, 4), first = gpu.greedy(prompt, 32);
     for (int i = 1; i < 5; i++) EXPECT_EQ(gpu.greedy(prompt, 32), first) << word(precision) << " run " << i;
   }
