@@ -16,7 +16,7 @@ struct SequenceRows {
   int32_t slot = 0;                  // recurrent slot
 };
 
-// The rows of one step. All spans stay valid until Device::finish returns.
+// The rows of one step. All spans stay valid until Device::finish or submit returns.
 struct Batch {
   std::span<const TokenId> ids;                 // [rows]
   std::span<const int32_t> positions;           // [rows] rotary positions
@@ -34,6 +34,16 @@ struct StateSpec {
   int32_t n_heads = 0, head_key_dim = 0, head_value_dim = 0;   // recurrent: per value head float32, [head_key_dim, head_value_dim] numbers
 };
 struct StateRef { int32_t layer = 0; };  // names one layer's state
+
+// How the id behind one row of logits is drawn on the device: what engine/sampler.h does with temperature, top-k, top-p and min-p.
+struct SampleSpec {
+  int32_t row = 0, n_valid_ids = 0;             // of the logits; only ids below n_valid_ids
+  int32_t top_k = 0;                            // 0: no limit
+  float temperature = 0, top_p = 1, min_p = 0;  // temperature 0: the largest logit
+  double uniform = 0;                           // the random number in [0, 1)
+};
+// In Batch::ids: what the i-th spec of the step before drew, whether or not the host has seen it.
+constexpr TokenId sampled_before(int32_t spec) { return -1 - spec; }
 
 class Weight { public: virtual ~Weight() = default; };  // an uploaded matrix or vector, in the device's own layout
 
@@ -113,6 +123,8 @@ class Encoder {
   // Gated delta rule (spec 1.5 steps 2-8): qkv [rows, 2*Hk*Dk + Hv*Dv] goes through a causal depthwise convolution and SiLU, then the
   // recurrence with decay from a and strength from b [rows, Hv]; its result is normed per head, gated by silu(z) -> [rows, Hv*Dv]. Updates the state.
   virtual Tensor gated_delta(const Tensor& qkv, const Tensor& z, const Tensor& a, const Tensor& b, const DeltaWeights& w, const DeltaDims& d, StateRef s, const Batch& batch) = 0;
+  // Draws one id a spec, the last thing in a step. Only where Device::samples().
+  virtual void sample(const Tensor& logits, std::span<const SampleSpec> specs) { (void)logits, (void)specs; }
 };
 
 // ---- a device -----------------------------------------------------------------------------------------------------------
@@ -165,6 +177,13 @@ class Device {
   virtual Encoder& begin() = 0;                             // resets the arena and the recording
   virtual Status finish() = 0;                              // runs what was recorded; tensors may be read on the host afterwards
   virtual std::span<const float> host(const Tensor& t) = 0; // valid until the next begin()
+
+  // Devices that run behind the host: they draw ids (Encoder::sample), Batch::ids may say sampled_before, and a step may be submitted while
+  // the one before it is under way. Everything else asked of the device in between happens behind what was submitted.
+  virtual bool samples() const { return false; }
+  virtual Status submit() { return finish(); }              // starts what was recorded; two steps at most may be under way
+  virtual Result<std::span<const TokenId>> await() { return std::span<const TokenId>(); }  // ends the oldest step: its ids, by spec, -1: none could be drawn; valid until the next await
+  virtual int prompt_rows() const { return 2048; }          // rows of a prompt in one step that it likes
 };
 Result<std::unique_ptr<Device>> make_device(const DeviceOptions& options);  // the one that `device` names
 Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options);
