@@ -31,11 +31,12 @@ template <int Held> __device__ __forceinline__ Choice choose(const float* scores
   if (!renormalise) {
     all = 0;
 #pragma unroll
-    for (int i = 0; i < Held; i++) all += expf(v[i] - peak);
+    for (int i = 0; i < Held; i++) all += __expf(v[i] - peak);
     all = warp_sum(all);
   }
   Choice mine{0, 0};
   float chosen = 0;
+#pragma unroll 1
   for (int k = 0; k < top_k; k++) {
     float best = v[0];
     int at = 0;
@@ -44,7 +45,7 @@ template <int Held> __device__ __forceinline__ Choice choose(const float* scores
       if (v[i] > best) best = v[i], at = i;
     const uint32_t key = ordered(best), top = __reduce_max_sync(~0u, key);
     const int owner = __ffs(static_cast<int>(__ballot_sync(~0u, key == top))) - 1, expert = __shfl_sync(~0u, min(lane * Held + at, n - 1), owner);
-    const float weight = expf(__shfl_sync(~0u, best, owner) - peak);
+    const float weight = __expf(__shfl_sync(~0u, best, owner) - peak);
     chosen += weight;
     if (lane == k) mine = {expert, weight};
     if (lane == owner) {

@@ -13,7 +13,7 @@ constexpr int kThreads = 256, kDecodeSplits = 32;
 void Lowering::lower(std::span<const Op> ops, const float* result, float* kept, bool whole) {
   nodes_.clear();
   for (const Op& op : ops) nodes_.push_back({op});
-  result_ = result, whole_ = whole;
+  result_ = result, kept_ = nullptr, whole_ = whole;
   if (result) redirect(result, kept);
   for (size_t i = 0; i < nodes_.size(); i++)
     if (nodes_[i].standing == Standing::waiting && !defer(nodes_[i])) run(nodes_[i]);
@@ -28,7 +28,7 @@ void Lowering::redirect(const float* result, float* kept) {
       return false;
     }, writer->op);
     if (moved) {
-      result_ = kept;
+      result_ = kept_ = kept;
       return;
     }
   }
@@ -40,7 +40,9 @@ void Lowering::redirect(const float* result, float* kept) {
   nodes_.push_back({ElementwiseOp{Elementwise::copy, result, nullptr, kept, rows, n, 0}});
 }
 
+// `kept` as these ops read it was written before them, though its next value is theirs.
 Lowering::Node* Lowering::writer_of(const void* tensor) {
+  if (tensor == kept_) return nullptr;
   for (size_t i = nodes_.size(); i-- > 0;)
     if (written_by(nodes_[i].op) == tensor) return &nodes_[i];
   return nullptr;

@@ -77,7 +77,7 @@ class Lowering {
 
   const Places p_;
   std::vector<Node> nodes_;
-  const float* result_ = nullptr;
+  const float *result_ = nullptr, *kept_ = nullptr;  // kept_: where the result goes, once its writer writes there
   bool whole_ = false;
   const char* refusal_ = nullptr;
 };

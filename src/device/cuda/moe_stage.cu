@@ -9,9 +9,10 @@ namespace {
 
 constexpr int kThreads = 32 * kStageWarps;
 
+__device__ __noinline__ Choice many_choices(const RouteSource& r, const float* scores, int lane) { return choose<16>(scores, r.n_experts, r.top_k, r.renormalise, lane); }
 __device__ __forceinline__ Choice choices(const RouteSource& r, int row, int lane) {
   const float* scores = r.scores + static_cast<int64_t>(row) * r.n_experts;
-  return r.n_experts <= 256 ? choose<8>(scores, r.n_experts, r.top_k, r.renormalise, lane) : choose<16>(scores, r.n_experts, r.top_k, r.renormalise, lane);
+  return r.n_experts <= 256 ? choose<8>(scores, r.n_experts, r.top_k, r.renormalise, lane) : many_choices(r, scores, lane);
 }
 
 // Where things lie behind the strips, in bytes; one row of inputs.
@@ -50,6 +51,7 @@ template <Codes C, Scales S, int G> struct WarpInputs {
   }
   __device__ __forceinline__ bool held() const { return n_blocks <= kHeldBlocks; }
   __device__ __forceinline__ void multiply(const uint8_t* strip, int lane, bool first_time, float (&acc)[4]) {
+#pragma unroll 1
     for (int from = 0; from < n_blocks; from += kHeldBlocks) {
       const int here = held() ? n_blocks : load(from, lane, first_time);
 #pragma unroll
@@ -104,18 +106,20 @@ template <Codes C, Scales S, int G> __global__ void __launch_bounds__(kThreads, 
   if (inputs.held() && inputs.n_blocks > 0) inputs.load(0, lane, true);
   await_arrival(barrier, 0);
   float* const sums = reinterpret_cast<float*>(shared + place.sums);
+#pragma unroll 1
   for (int i = 0; i < 2 * count; i++) {
     float acc[4] = {};
     inputs.multiply(shared + i * strip_bytes + first_block * block_bytes(C, S, G), lane, i == 0, acc);
     store_sums(sums + (i * kStageWarps + warp) * kStripRows, acc, 1, lane);
   }
   __syncthreads();
-  const int warps = min(kStageWarps, (a.gate.blocks + a.each - 1) / a.each);
   for (int t = threadIdx.x; t < count * kStripRows; t += kThreads) {
     const int pair = first + t / kStripRows, out = pair % a.gate.strips * kStripRows + t % kStripRows;
+    const float* from = sums + t / kStripRows * 2 * kStageWarps * kStripRows + t % kStripRows;
     float g = 0, u = 0;
-    for (int w = 0; w < warps; w++) g += sums[((t / kStripRows * 2) * kStageWarps + w) * kStripRows + t % kStripRows], u += sums[((t / kStripRows * 2 + 1) * kStageWarps + w) * kStripRows + t % kStripRows];
-    const float r = row_factor(a.source, a.gate.cols, squares, 1, 0, kStageWarps);
+#pragma unroll
+    for (int w = 0; w < kStageWarps; w++) g += from[w * kStripRows], u += from[(kStageWarps + w) * kStripRows];
+    const float r = row_factor(a.source, a.gate.cols, squares, 1, 0);
     if (out < a.gate.rows) a.hidden[(static_cast<int64_t>(row) * a.routes.top_k + pair / a.gate.strips) * a.gate.rows + out] = activated(a.activation, g * (a.gate.factor * r)) * (u * (a.up.factor * r));
   }
 }
@@ -152,7 +156,7 @@ template <Codes C, Scales S, int G> __global__ void __launch_bounds__(1024, 1) e
   if (warp == 0) {  // the scores are those of two stages before: they are there
     const Choice choice = choices(a.routes, row, lane);
     if (lane < top_k) chosen[lane] = choice.expert, weights[lane] = choice.weight;
-    if (lane == top_k) weights[lane] = a.shared.data && a.shared_gate ? sigmoid(a.shared_gate[row]) : 1.0f;
+    if (lane == top_k) weights[lane] = a.shared.data && a.shared_gate ? quick_sigmoid(a.shared_gate[row]) : 1.0f;
     if (lane == 0) expect_bytes(barrier, static_cast<uint32_t>(experts * strip_bytes));
     __syncwarp();
     if constexpr (kCopyEngine)
@@ -164,6 +168,7 @@ template <Codes C, Scales S, int G> __global__ void __launch_bounds__(1024, 1) e
   wait_for_input();
   auto* const x = reinterpret_cast<__half*>(shared + place.inputs) + warp * place.stride;
   const float* from = mine < top_k ? a.hidden + (static_cast<int64_t>(row) * top_k + mine) * a.down.cols : a.shared_hidden + static_cast<int64_t>(row) * a.shared.cols;
+#pragma unroll 1
   for (int p = 4 * lane; p < a.each * kBlockInputs; p += 128) {
     const float4 v = quad_at(from, first_block * kBlockInputs + p, a.down.cols);
     *reinterpret_cast<uint2*>(x + p) = uint2{halves_of(v.x, v.y), halves_of(v.z, v.w)};
@@ -182,6 +187,7 @@ template <Codes C, Scales S, int G> __global__ void __launch_bounds__(1024, 1) e
   const int out = static_cast<int>(blockIdx.x) * kStripRows + static_cast<int>(threadIdx.x);
   if (threadIdx.x >= kStripRows || out >= a.down.rows) return;
   float sum = 0;
+#pragma unroll 4
   for (int e = 0; e < experts; e++) sum = fmaf(weights[e], (sums[2 * e * kStripRows + threadIdx.x] + sums[(2 * e + 1) * kStripRows + threadIdx.x]) * (e < top_k ? a.down.factor : a.shared.factor), sum);
   const int64_t at = static_cast<int64_t>(row) * a.down.rows + out;
   a.y[at] = a.add ? a.add[at] + sum : sum;

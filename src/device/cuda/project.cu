@@ -1,6 +1,5 @@
 // project: a thread block per share of the strips; blocks behind them take rows of small float matrices.
 #include "device/cuda/project.h"
-#include "device/cuda/project_shared.h"
 #include "device/cuda/stage.cuh"
 
 namespace cuda {
@@ -23,7 +22,7 @@ __device__ __forceinline__ void find_strip(const ProjectArgs& a, int strip, int&
 }
 
 // Rows of float matrices: all threads along the inputs.
-__device__ void float_rows(const ProjectArgs& a, Rows rows, uint8_t* shared) {
+__device__ __noinline__ void float_rows(const ProjectArgs& a, Rows rows, uint8_t* shared) {
   float* const sums = reinterpret_cast<float*>(shared);  // [warps][rows][kFloatRows + 1]
   const int first = (static_cast<int>(blockIdx.x) - a.strip_blocks) * kFloatRows, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const float* data[kFloatRows];
@@ -40,10 +39,12 @@ __device__ void float_rows(const ProjectArgs& a, Rows rows, uint8_t* shared) {
   for (int r = 0; r < kFloatRows; r++) ahead[r] = quad_at(data[r], k0, a.cols);
   const float4 weights_ahead = k0 < a.cols ? source_weights(a.source, k0, a.cols) : float4{0, 0, 0, 0};
   wait_for_input();
+#pragma unroll 1
   for (int m = 0; m < rows.n; m++) {
     float part[kFloatRows] = {}, squares = 0;
+#pragma unroll 1
     for (int k = k0; k < a.cols; k += 4 * kThreads) {
-      const float4 v = source_quad(a.source, rows.first + m, k, a.cols, k == k0 ? weights_ahead : source_weights(a.source, k, a.cols), 1, squares);
+      const float4 v = source_quad(a.source, rows.first + m, k, a.cols, k == k0 ? weights_ahead : source_weights(a.source, k, a.cols), lane, true, squares);
 #pragma unroll
       for (int r = 0; r < kFloatRows; r++) {
         const float4 w = k == k0 ? ahead[r] : quad_at(data[r], k, a.cols);
@@ -74,23 +75,30 @@ __device__ void float_rows(const ProjectArgs& a, Rows rows, uint8_t* shared) {
 }
 
 // Adds the warps' sums of some strips up and writes what becomes of them.
-__device__ __forceinline__ void finish_strips(const ProjectArgs& a, Rows rows, const float* sums, const float* squares, int first, int count, int warps) {
+__device__ __forceinline__ void finish_strips(const ProjectArgs& a, Rows rows, const float* sums, const float* squares, int first, int count) {
   const int per_strip = rows.n * kStripRows, step = a.pair ? 2 : 1;
-  for (int t = threadIdx.x; t < count / step * per_strip; t += kThreads) {
-    const int i = t / per_strip * step, rest = t % per_strip, m = rest / kStripRows;
-    const auto total = [&](int strip) {
-      float sum = 0;
-      for (int w = 0; w < warps; w++) sum += sums[(strip * kStageWarps + w) * per_strip + rest];
-      return sum;
-    };
+#pragma unroll 1
+  for (int t = threadIdx.x; t < (a.pair ? count >> 1 : count) * per_strip; t += kThreads) {
+    int i = t / kStripRows, m = 0;
+    if (rows.n > 1) m = i % rows.n, i /= rows.n;
+    i *= step;
+    const int rest = m * kStripRows + t % kStripRows;
     int target, strip;
     find_strip(a, first + i, target, strip);
-    const ProjectTarget& to = a.targets[target];
     const int row = strip * kStripRows + rest % kStripRows;
-    if (row >= to.rows) continue;
-    const float r = row_factor(a.source, a.cols, squares, rows.n, m, kStageWarps);
-    float v = total(i) * (to.factor * r) + (to.bias ? to.bias[row] : 0.0f);
-    if (a.pair) v = activated(a.activation, v) * (total(i + 1) * (a.targets[1].factor * r) + (a.targets[1].bias ? a.targets[1].bias[row] : 0.0f));
+    if (row >= a.targets[target].rows) continue;
+    const float r = row_factor(a.source, a.cols, squares, rows.n, m);
+    float v = 0;
+#pragma unroll 1
+    for (int j = 0; j < step; j++) {
+      float sum = 0;
+#pragma unroll
+      for (int w = 0; w < kStageWarps; w++) sum += sums[((i + j) * kStageWarps + w) * per_strip + rest];
+      const ProjectTarget& from = a.targets[target + j];
+      sum = sum * (from.factor * r) + (from.bias ? from.bias[row] : 0.0f);
+      v = j ? activated(a.activation, v) * sum : sum;
+    }
+    const ProjectTarget& to = a.targets[target];
     const int64_t at = static_cast<int64_t>(rows.first + m) * to.y_stride + row;
     to.y[at] = to.add ? to.add[at] + v : v;
   }
@@ -102,28 +110,28 @@ template <Codes C, Scales S, int G> __global__ void __launch_bounds__(kThreads, 
   let_next_start();
   const Rows rows{static_cast<int>(blockIdx.y) * a.rows_each, min(a.rows_each, a.rows - static_cast<int>(blockIdx.y) * a.rows_each)};
   if (static_cast<int>(blockIdx.x) >= a.strip_blocks) return float_rows(a, rows, shared);
-  const ProjectShared place(a, a.rows_each, a.slots, a.group);
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const ProjectPlaces& place = a.places;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, bx = static_cast<int>(blockIdx.x);
   auto* const barriers = reinterpret_cast<uint64_t*>(shared + place.barriers);
   auto* const squares = reinterpret_cast<float*>(shared + place.squares);
-  const int unit = a.pair ? 2 : 1, units = a.n_strips / unit;
-  const int first = static_cast<int>(static_cast<int64_t>(units) * blockIdx.x / a.strip_blocks) * unit, count = static_cast<int>(static_cast<int64_t>(units) * (blockIdx.x + 1) / a.strip_blocks) * unit - first;
+  const int unit = a.pair ? 2 : 1, strip_size = static_cast<int>(a.strip_bytes);
+  const int first = (bx * a.share + min(bx, a.extra)) * unit, count = (a.share + (bx < a.extra ? 1 : 0)) * unit;
   arrivals_init(barriers, a.slots);
   if (threadIdx.x < 4) reinterpret_cast<uint32_t*>(shared + place.zeros)[threadIdx.x] = 0;
   if constexpr (!kCopyEngine) __syncthreads();
-  const auto fetch = [&](int i) {  // strip i of this block
+  const auto fetch = [&](int i, int slot) {  // strip i of this block
     int target, strip;
     find_strip(a, first + i, target, strip);
-    if constexpr (kCopyEngine) expect_bytes(barriers + i % a.slots, static_cast<uint32_t>(a.strip_bytes));
-    pull(shared + static_cast<int64_t>(i % a.slots) * a.strip_bytes, a.targets[target].data + strip * a.strip_bytes, static_cast<uint32_t>(a.strip_bytes), barriers + i % a.slots);
+    if constexpr (kCopyEngine) expect_bytes(barriers + slot, static_cast<uint32_t>(strip_size));
+    pull(shared + slot * strip_size, a.targets[target].data + strip * a.strip_bytes, static_cast<uint32_t>(strip_size), barriers + slot);
   };
   // Thread i initialised barrier i and uses it first, so that nothing needs to be waited for.
   if constexpr (kCopyEngine) {
-    if (static_cast<int>(threadIdx.x) < min(a.slots, count)) fetch(threadIdx.x);
+    if (static_cast<int>(threadIdx.x) < min(a.slots, count)) fetch(threadIdx.x, threadIdx.x);
   } else {
-    for (int i = 0; i < min(a.slots, count); i++) fetch(i);
+    for (int i = 0; i < min(a.slots, count); i++) fetch(i, i);
   }
-  const int first_block = warp * a.each, n_blocks = max(0, min(a.each, a.blocks - first_block)), warps = min(kStageWarps, (a.blocks + a.each - 1) / a.each);
+  const int first_block = warp * a.each, n_blocks = max(0, min(a.each, a.blocks - first_block));
   const float4 ahead = source_weights(a.source, first_block * kBlockInputs + 4 * lane, a.cols);
   __syncthreads();
   wait_for_input();
@@ -148,29 +156,34 @@ template <Codes C, Scales S, int G> __global__ void __launch_bounds__(kThreads, 
   if (held && n_blocks > 0) load(0, true);
 
   float* const sums = reinterpret_cast<float*>(shared + place.sums);
-  for (int group = 0; group * a.group < count; group++) {
-    const int begin = group * a.group, n = min(a.group, count - begin);
-    float* const mine = sums + (group & 1) * a.group * kStageWarps * rows.n * kStripRows;
-    for (int i = 0; i < n; i++) {
-      const int slot = (begin + i) % a.slots;
-      await_arrival(barriers + slot, (begin + i) / a.slots & 1);
-      const uint8_t* strip = shared + static_cast<int64_t>(slot) * a.strip_bytes + first_block * block_size;
+  int slot = 0, parity = 0, turn = 0;
+#pragma unroll 1
+  for (int begin = 0; begin < count; begin += a.group, turn ^= 1) {
+    const int n = min(a.group, count - begin), first_slot = slot;
+    float* const mine = sums + turn * a.group * kStageWarps * rows.n * kStripRows;
+    float* to = mine + warp * rows.n * kStripRows;
+#pragma unroll 1
+    for (int i = 0; i < n; i++, to += kStageWarps * rows.n * kStripRows) {
+      await_arrival(barriers + slot, parity);
+      const uint8_t* strip = shared + slot * strip_size + first_block * block_size;
       float acc[4] = {};
+#pragma unroll 1
       for (int from = 0; from < n_blocks; from += kHeldBlocks) {
         const int here = held ? n_blocks : load(from, begin + i == 0);
 #pragma unroll
         for (int b = 0; b < kHeldBlocks; b++)
           if (b < here) block_product<C, S, G>(strip + (from + b) * block_size, in.b[b], start + (from + b) * tables, input_sums + (from + b) * tables, lane, acc);
       }
-      store_sums(mine + (i * kStageWarps + warp) * rows.n * kStripRows, acc, rows.n, lane);
+      store_sums(to, acc, rows.n, lane);
+      if (++slot == a.slots) slot = 0, parity ^= 1;
     }
     __syncthreads();
     if constexpr (kCopyEngine) {
-      if (const int next = begin + a.slots + static_cast<int>(threadIdx.x); static_cast<int>(threadIdx.x) < n && next < count) fetch(next);
+      if (const int i = threadIdx.x, next = begin + a.slots + i; i < n && next < count) fetch(next, first_slot + i < a.slots ? first_slot + i : first_slot + i - a.slots);
     } else {
-      for (int i = 0; i < n && begin + a.slots + i < count; i++) fetch(begin + a.slots + i);
+      for (int i = 0; i < n && begin + a.slots + i < count; i++) fetch(begin + a.slots + i, (first_slot + i) % a.slots);
     }
-    finish_strips(a, rows, mine, squares, first + begin, n, warps);
+    finish_strips(a, rows, mine, squares, first + begin, n);
   }
 }
 

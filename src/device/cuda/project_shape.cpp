@@ -1,9 +1,27 @@
 // project_shape: how a product of few rows is spread over thread blocks and their shared memory.
 #include <algorithm>
 #include "device/cuda/project.h"
-#include "device/cuda/project_shared.h"
 
 namespace cuda {
+namespace {
+
+constexpr int kInputPad = 8;  // halves behind each row of inputs, so that eight rows lie in different banks
+
+ProjectPlaces places_of(const ProjectArgs& a, int rows, int slots, int group) {
+  ProjectPlaces p{};
+  int at = static_cast<int>(a.strip_bytes) * slots;
+  p.input_stride = a.each * kBlockInputs + kInputPad;
+  p.inputs = at, at += kStageWarps * rows * p.input_stride * 2;
+  p.sums = at, at += 2 * group * kStageWarps * rows * kStripRows * 4;  // two groups, in turns
+  p.tables = at, at += kStageWarps * a.each * std::max(a.layout.groups, 1) * 8 * 4 * 2;
+  p.squares = at, at += kStageWarps * rows * 4;
+  p.zeros = at, at += 16;
+  p.barriers = at, at += 8 * std::max(slots, 1);
+  p.bytes = (at + 15) / 16 * 16;
+  return p;
+}
+
+}  // namespace
 
 bool shape_project(ProjectArgs& a, int multiprocessors, size_t most_shared, ProjectShape& shape) {
   a.each = std::max(1, (a.blocks + kStageWarps - 1) / kStageWarps);
@@ -11,7 +29,7 @@ bool shape_project(ProjectArgs& a, int multiprocessors, size_t most_shared, Proj
   for (int rows = std::min(a.rows, kStageRows); rows >= 1; rows = rows / 2) {
     a.strip_blocks = std::min(units, multiprocessors);
     const int most = a.strip_blocks ? unit * ((units + a.strip_blocks - 1) / a.strip_blocks) : 0;  // strips of a thread block
-    const auto bytes = [&](int slots, int group) { return ProjectShared(a, rows, slots, group).bytes; };
+    const auto bytes = [&](int slots, int group) { return static_cast<size_t>(places_of(a, rows, slots, group).bytes); };
     // All strips of a block at once where they fit with another stage beside them, else two groups in turns.
     a.slots = a.group = std::max(most, 1);
     const size_t comfortable = std::min(most_shared, size_t{132} << 10);
@@ -23,8 +41,10 @@ bool shape_project(ProjectArgs& a, int multiprocessors, size_t most_shared, Proj
     }
     if (bytes(a.slots, a.group) > most_shared) continue;
     const int float_blocks = (a.n_float_rows + kFloatRows - 1) / kFloatRows;
-    shape = {static_cast<unsigned>(a.strip_blocks + float_blocks), static_cast<unsigned>((a.rows + rows - 1) / rows), bytes(a.slots, a.group)};
     a.rows_each = rows;
+    a.share = a.strip_blocks ? units / a.strip_blocks : 0, a.extra = a.strip_blocks ? units % a.strip_blocks : 0;
+    a.places = places_of(a, rows, a.slots, a.group);
+    shape = {static_cast<unsigned>(a.strip_blocks + float_blocks), static_cast<unsigned>((a.rows + rows - 1) / rows), static_cast<size_t>(a.places.bytes)};
     return true;
   }
   return false;

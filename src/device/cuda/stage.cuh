@@ -2,6 +2,7 @@
 // its input; each warp multiplies its share of the inputs on tensor cores, rows of the step being the 8 columns of an instruction; the warps' sums are added in order.
 #pragma once
 #include "device/cuda/common.cuh"
+#include "device/cuda/project.h"
 #include "device/cuda/source.h"
 #include "device/cuda/strips.h"
 
@@ -224,32 +225,20 @@ __device__ __forceinline__ void store_sums(float* to, const float (&acc)[4], int
 
 // ---- where a stage's input comes from -----------------------------------------------------------------------------------
 
-__device__ __forceinline__ float activated(Activation kind, float g) { return kind == Activation::silu ? silu(g) : gelu_tanh(g); }
+// Code that runs once a launch is fetched once a launch: what most stages do not need stays out of line.
+__device__ __forceinline__ float quick_sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+__device__ __forceinline__ float activated(Activation kind, float g) {
+  if (kind == Activation::silu) return g * quick_sigmoid(g);
+  return g * quick_sigmoid(1.5957691216057308f * (g + 0.044715f * g * g * g));  // 0.5 (1 + tanh z) = sigmoid(2 z)
+}
 
 // Four floats of a row of `cols`, zeros behind its end.
+__device__ __noinline__ inline float4 ragged_quad(const float* row, int k, int cols) { return {k < cols ? row[k] : 0.0f, k + 1 < cols ? row[k + 1] : 0.0f, k + 2 < cols ? row[k + 2] : 0.0f, k + 3 < cols ? row[k + 3] : 0.0f}; }
 __device__ __forceinline__ float4 quad_at(const float* row, int k, int cols) {
   if ((cols & 3) == 0) return k < cols ? *reinterpret_cast<const float4*>(row + k) : float4{0, 0, 0, 0};
-  return {k < cols ? row[k] : 0.0f, k + 1 < cols ? row[k + 1] : 0.0f, k + 2 < cols ? row[k + 2] : 0.0f, k + 3 < cols ? row[k + 3] : 0.0f};
+  return ragged_quad(row, k, cols);
 }
 
-// Inputs k .. k + 3 of row m. `weights`: quad_at(gain, k), read ahead. Of rms the caller multiplies by the row's own factor afterwards: it is the same for
-// all inputs, so nobody has to wait for it; `squares` gets what it is made of. head_factor: for normed_heads, of the head that k lies in.
-__device__ __forceinline__ float4 source_quad(const Source& s, int m, int k, int cols, const float4& weights, float head_factor, float& squares) {
-  float4 v = quad_at(s.x + static_cast<int64_t>(m) * s.x_stride, k, cols);
-  if (s.kind == SourceKind::plain) return v;
-  if (s.kind == SourceKind::rms) {
-    squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
-    return {v.x * weights.x, v.y * weights.y, v.z * weights.z, v.w * weights.w};
-  }
-  const float4 g = quad_at(s.g + static_cast<int64_t>(m) * s.g_stride, k, cols);
-  if (s.kind == SourceKind::gated) return {v.x * sigmoid(g.x), v.y * sigmoid(g.y), v.z * sigmoid(g.z), v.w * sigmoid(g.w)};
-  if (s.kind == SourceKind::paired) return {activated(s.activation, v.x) * g.x, activated(s.activation, v.y) * g.y, activated(s.activation, v.z) * g.z, activated(s.activation, v.w) * g.w};
-  return {v.x * head_factor * weights.x * silu(g.x), v.y * head_factor * weights.y * silu(g.y), v.z * head_factor * weights.z * silu(g.z), v.w * head_factor * weights.w * silu(g.w)};
-}
-__device__ __forceinline__ float4 source_weights(const Source& s, int k, int cols) {
-  if (s.kind == SourceKind::normed_heads) return k < cols ? quad_at(s.gain, k % s.head_dim, s.head_dim) : float4{0, 0, 0, 0};
-  return s.gain ? quad_at(s.gain, k, cols) : float4{1, 1, 1, 1};
-}
 // Of normed_heads: 1 / rms of a head, by one warp; all lanes get it.
 __device__ __forceinline__ float head_factor(const Source& s, int m, int head, int lane) {
   const float* x = s.x + static_cast<int64_t>(m) * s.x_stride + static_cast<int64_t>(head) * s.head_dim;
@@ -257,26 +246,53 @@ __device__ __forceinline__ float head_factor(const Source& s, int m, int head, i
   for (int i = lane; i < s.head_dim; i += 32) squares += x[i] * x[i];
   return rsqrtf(warp_sum(squares) / static_cast<float>(s.head_dim) + s.eps);
 }
+__device__ __forceinline__ float4 source_weights(const Source& s, int k, int cols) {
+  if (s.kind == SourceKind::normed_heads) return k < cols ? quad_at(s.gain, k % s.head_dim, s.head_dim) : float4{0, 0, 0, 0};
+  return s.gain ? quad_at(s.gain, k, cols) : float4{1, 1, 1, 1};
+}
+// 1 / rms of the heads in which 128 inputs from `first` on lie, for any head width: the lane's own.
+__device__ __noinline__ inline float any_head_factor(const Source& s, int m, int k, int cols, int lane) {
+  const int first = __shfl_sync(~0u, k, 0), last = min(first + 127, cols - 1);
+  float factor = 1;
+  for (int head = first / s.head_dim; head <= last / s.head_dim; head++) {
+    const float f = head_factor(s, m, head, lane);
+    if (k / s.head_dim == head) factor = f;
+  }
+  return factor;
+}
+// Inputs k .. k + 3 of row m of a source with a gate, by one warp whose lanes hold neighbouring quads.
+__device__ __forceinline__ float4 gated_quad(const Source& s, int m, int k, int cols, const float4& weights, int lane, bool whole_heads) {
+  float4 v = quad_at(s.x + static_cast<int64_t>(m) * s.x_stride, k, cols), g = quad_at(s.g + static_cast<int64_t>(m) * s.g_stride, k, cols);
+  if (s.kind == SourceKind::paired) return {activated(s.activation, v.x) * g.x, activated(s.activation, v.y) * g.y, activated(s.activation, v.z) * g.z, activated(s.activation, v.w) * g.w};
+  const float4 gate{quick_sigmoid(g.x), quick_sigmoid(g.y), quick_sigmoid(g.z), quick_sigmoid(g.w)};
+  if (s.kind == SourceKind::gated) return {v.x * gate.x, v.y * gate.y, v.z * gate.z, v.w * gate.w};
+  const float factor = s.head_dim == 128 && whole_heads ? rsqrtf(warp_sum(v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w) * (1.0f / 128) + s.eps) : any_head_factor(s, m, k, cols, lane);
+  g.x *= gate.x, g.y *= gate.y, g.z *= gate.z, g.w *= gate.w;
+  return {v.x * factor * weights.x * g.x, v.y * factor * weights.y * g.y, v.z * factor * weights.z * g.z, v.w * factor * weights.w * g.w};
+}
+// The same for any source. whole_heads: the warp's 128 inputs begin at a multiple of 128. `weights`: source_weights, read ahead. Of rms the caller multiplies by the row's own factor afterwards: it is the same for all
+// inputs, so nobody has to wait for it; `squares` gets what it is made of.
+__device__ __forceinline__ float4 source_quad(const Source& s, int m, int k, int cols, const float4& weights, int lane, bool whole_heads, float& squares) {
+  if (s.kind > SourceKind::rms) return gated_quad(s, m, k, cols, weights, lane, whole_heads);
+  const float4 v = quad_at(s.x + static_cast<int64_t>(m) * s.x_stride, k, cols);
+  squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+  if (s.kind == SourceKind::plain) return v;
+  return {v.x * weights.x, v.y * weights.y, v.z * weights.z, v.w * weights.w};
+}
 
 // A warp's inputs as halves in shared memory, [n][stride]: blocks [warp * each, (warp + 1) * each) of rows first_row .. + n of the source. Of rms also the sum of
-// their squares, to squares[warp * n + row]. `ahead`: source_weights of the lane's first quad.
+// their squares, to squares[warp * n + row]. `ahead`: source_weights of the lane's first quad. All lanes take part.
 __device__ __forceinline__ void make_inputs(const Source& source, int cols, int each, int first_row, int n, __half* to, int stride, float* squares, int warp, int lane, const float4& ahead) {
   const int first = warp * each * kBlockInputs, inputs = each * kBlockInputs;
+#pragma unroll 1
   for (int m = 0; m < n; m++) {
     float sum = 0;
-    for (int p = 4 * lane; p < inputs; p += 128) {
+#pragma unroll 1
+    for (int p = 4 * lane; p < inputs + 4 * lane; p += 128) {
       const int k = first + p;
-      float factor = 1;
-      if (source.kind == SourceKind::normed_heads) {
-        const int chunk = first + p / 128 * 128, last = min(min(chunk + 127, first + inputs - 1), cols - 1);
-        for (int head = chunk / source.head_dim; head <= last / source.head_dim; head++) {
-          const float f = head_factor(source, first_row + m, head, lane);
-          if (k / source.head_dim == head) factor = f;
-        }
-      }
       const float4 weights = p < 128 ? ahead : source_weights(source, k, cols);
-      const float4 v = source_quad(source, first_row + m, k, cols, weights, factor, sum);
-      *reinterpret_cast<uint2*>(to + m * stride + p) = uint2{halves_of(v.x, v.y), halves_of(v.z, v.w)};
+      const float4 v = source_quad(source, first_row + m, p < inputs ? k : cols, cols, weights, lane, (each & 1) == 0, sum);
+      if (p < inputs) *reinterpret_cast<uint2*>(to + m * stride + p) = uint2{halves_of(v.x, v.y), halves_of(v.z, v.w)};
     }
     if (source.kind == SourceKind::rms) {
       sum = warp_sum(sum);
@@ -285,11 +301,12 @@ __device__ __forceinline__ void make_inputs(const Source& source, int cols, int 
   }
 }
 // What the products of a row are multiplied by.
-__device__ __forceinline__ float row_factor(const Source& source, int cols, const float* squares, int n, int m, int warps) {
+__device__ __forceinline__ float row_factor(const Source& source, int cols, const float* squares, int n, int m) {
   if (source.kind != SourceKind::rms) return 1;
   float sum = 0;
-  for (int w = 0; w < warps; w++) sum += squares[w * n + m];
-  return rsqrtf(sum / static_cast<float>(cols) + source.eps);
+#pragma unroll
+  for (int w = 0; w < kStageWarps; w++) sum += squares[w * n + m];
+  return rsqrtf(__fdividef(sum, static_cast<float>(cols)) + source.eps);
 }
 
 }  // namespace cuda
