@@ -15,9 +15,9 @@ inline constexpr int kChunkRows = 64, kMaxKeyShares = 8;  // value heads that sh
 // One row of each sequence that has one row (others are left alone); writes args.y before the norm. Grid (value heads, value_dim / columns, sequences).
 struct DeltaStep {
   const void* kernel = nullptr;  // null: the shape has no fast kernel
-  int32_t columns = 32, threads = 256;
+  int32_t columns = 32, threads = 128;
 };
-DeltaStep delta_step(int32_t key_dim, int32_t kernel, int32_t sequences);
+DeltaStep delta_step(int32_t key_dim, int32_t kernel);
 
 // Prompts: sequences of two rows and more, in chunks of kChunkRows counted from the sequence's first row of the step. Arrays hold, for each chunk of the
 // step, what delta_chunk_bytes counts.

@@ -1,7 +1,7 @@
 // delta_chunk: what the three kernels of the chunked delta rule share: which chunk a block has, matrix instructions, and how tiles lie in memory.
 //
 // With rows of a chunk as i and j, c the running sum of log decays, G = exp(c_i - c_j), and S the state before the chunk (spec 1.5.1):
-//   A = beta_i k_i k_j G (j < i),  T = (1 + A)^-1,  P = q_i k_j G (j <= i)             prepare: block (chunk, key head)
+//   A = beta_i k_i k_j G (j < i),  T = (1 + A)^-1,  P = q_i k_j G (j <= i)             prepare: block (chunk, key head), and (chunk, value head) for beta v
 //   N = T (beta v - beta exp(c) K S),  S <- exp(c_end) S + (exp(c_end - c) N)^T K      scan: block (32 columns of S, value head, sequence)
 //   o = exp(c) Q S + P N                                                              finish: block (value head, chunk)
 // Operands are halves, sums and the state float32. T takes N apart rather than K and V, so that k is rounded once and the recurrence of the rounded
@@ -62,7 +62,7 @@ __device__ __forceinline__ float2 unpack(uint32_t v) { return __half22float2(rei
 // D += A B: 16 x 8 += 16 x 16 times 16 x 8. With lane = 4 g + c: a0 (row g, columns 2c, 2c + 1), a1 (g + 8), a2 (g, columns + 8), a3 (g + 8, + 8); b0 (rows 2c,
 // 2c + 1, column g), b1 (rows + 8); d0, d1 (row g, columns 2c, 2c + 1), d2, d3 (row g + 8).
 __device__ __forceinline__ void multiply(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 __device__ __forceinline__ void load_matrices(uint32_t (&r)[4], uint32_t shared) {
@@ -107,6 +107,6 @@ const void* prepare_kernel();
 const void* scan_kernel();
 const void* finish_kernel();
 constexpr int kScanColumns = 32, kScanStages = 3, kScanStageBytes = kRows * kDim * 2 + kRows * kRows * 2 + 3 * kRows * 4;
-constexpr int kPrepareBytes = 2 * kRows * kDim * 2 + kRows * kRows * 2 + kRows * 68 * 4 + 4 * 16 * 20 * 4;
+constexpr int kPrepareBytes = 2 * kRows * kDim * 2 + 2 * (kRows * 68 + 4 * 16 * 20) * 4, kFinishBytes = (2 * kRows * kDim + kRows * kRows + kDim * kDim) * 2;
 
 }  // namespace cuda::chunk

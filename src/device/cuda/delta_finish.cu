@@ -8,32 +8,47 @@ namespace {
 
 constexpr int kWarps = 4, kColumns = kDim / kWarps;
 
-// The operand A of a stored 16 x 16 piece.
+struct Shared { uint16_t queries[kRows * kDim], states[kDim * kDim], weights[kRows * kRows], values[kRows * kDim]; };
+static_assert(sizeof(Shared) == kFinishBytes);
+
+template <int N> __device__ __forceinline__ void fetch(uint16_t (&to)[N], const uint16_t* from) {
+  for (int i = threadIdx.x * 8; i < N; i += 32 * kWarps * 8) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to + i)), "l"(from + i));
+}
+// A stored 16 x 16 piece.
 __device__ __forceinline__ void load_piece(uint32_t (&r)[4], const uint16_t* pieces, int nth) {
   const uint4 v = reinterpret_cast<const uint4*>(pieces)[nth * 32 + (threadIdx.x & 31)];
   r[0] = v.x, r[1] = v.y, r[2] = v.z, r[3] = v.w;
 }
 __device__ __forceinline__ float quick_silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
 
-__global__ void __launch_bounds__(32 * kWarps, 4) finish(const DeltaChunkArgs a) {
+__global__ void __launch_bounds__(32 * kWarps, 3) finish(const DeltaChunkArgs a) {
+  extern __shared__ __align__(128) uint8_t memory[];
   __shared__ float squares[kWarps][kRows];
+  Shared& s = *reinterpret_cast<Shared*>(memory);
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane / 4, c = lane % 4, head = blockIdx.x, chunk = blockIdx.y;
   const int key_head = a.delta.tiled ? head % a.delta.n_key_heads : head / (a.delta.n_value_heads / a.delta.n_key_heads);
   let_next_start();
   const Place at = place_of(a.delta, chunk);
   wait_for_input();
   if (at.rows == 0) return;
+  fetch(s.queries, queries_at(a, chunk, key_head)), fetch(s.states, states_at(a, chunk, head));
+  asm volatile("cp.async.commit_group;");
+  fetch(s.weights, weights_at(a, chunk, head)), fetch(s.values, values_at(a, chunk, head));
+  asm volatile("cp.async.commit_group;");
+  const int64_t width = static_cast<int64_t>(a.delta.n_value_heads) * kDim;
+  for (int i = threadIdx.x; i < at.rows * 4; i += 32 * kWarps) asm volatile("prefetch.global.L2 [%0];" ::"l"(a.delta.z + (at.first + i / 4) * width + head * kDim + i % 4 * 32));
+  asm volatile("cp.async.wait_group 1;");
+  __syncthreads();
   float o[4][4][4] = {};  // 16 rows, 8 columns
-  const uint16_t *queries = queries_at(a, chunk, key_head), *states = states_at(a, chunk, head), *weights = weights_at(a, chunk, head);
 #pragma unroll
   for (int k = 0; k < kDim / 16; k++) {
     uint32_t state[2][4];
 #pragma unroll
-    for (int n = 0; n < 2; n++) load_piece(state[n], states, (2 * warp + n) * (kDim / 16) + k);
+    for (int n = 0; n < 2; n++) load_piece(state[n], s.states, (2 * warp + n) * (kDim / 16) + k);
 #pragma unroll
     for (int m = 0; m < 4; m++) {
       uint32_t q[4];
-      load_piece(q, queries, m * (kDim / 16) + k);
+      load_piece(q, s.queries, m * (kDim / 16) + k);
 #pragma unroll
       for (int n = 0; n < 2; n++) multiply(o[m][2 * n], q, state[n][0], state[n][2]), multiply(o[m][2 * n + 1], q, state[n][1], state[n][3]);
     }
@@ -47,7 +62,9 @@ __global__ void __launch_bounds__(32 * kWarps, 4) finish(const DeltaChunkArgs a)
 #pragma unroll
       for (int e = 0; e < 4; e++) o[m][n][e] *= left[e / 2];
   }
-  const uint32_t* news = reinterpret_cast<const uint32_t*>(values_at(a, chunk, head)) + (kColumns * warp + g) * 4 + c;
+  asm volatile("cp.async.wait_group 0;");
+  __syncthreads();
+  const uint32_t* news = reinterpret_cast<const uint32_t*>(s.values) + (kColumns * warp + g) * 4 + c;
 #pragma unroll
   for (int k = 0; k < 4; k++) {
     uint32_t b[4][2];
@@ -58,7 +75,7 @@ __global__ void __launch_bounds__(32 * kWarps, 4) finish(const DeltaChunkArgs a)
 #pragma unroll
     for (int m = k; m < 4; m++) {
       uint32_t p[4];
-      load_piece(p, weights, m * 4 + k);
+      load_piece(p, s.weights, m * 4 + k);
 #pragma unroll
       for (int n = 0; n < 4; n++) multiply(o[m][n], p, b[n][0], b[n][1]);
     }
@@ -88,7 +105,7 @@ __global__ void __launch_bounds__(32 * kWarps, 4) finish(const DeltaChunkArgs a)
       if (r >= at.rows) continue;
       const float norm = rsqrtf((squares[0][r] + squares[1][r] + squares[2][r] + squares[3][r]) / kDim + a.delta.eps);
       const int row = at.first + r, column = head * kDim + kColumns * warp + 2 * c;
-      const int64_t from = static_cast<int64_t>(row) * a.delta.n_value_heads * kDim + column;
+      const int64_t from = row * width + column;
 #pragma unroll
       for (int n = 0; n < 4; n++) {
         const float2 z = __ldcs(reinterpret_cast<const float2*>(a.delta.z + from + 8 * n));
@@ -146,9 +163,9 @@ DeltaScratch delta_scratch(const DeltaArgs& a, int32_t chunks, void* memory) {
 }
 
 DeltaChunkLaunches delta_chunk_launches(const DeltaArgs& a, int32_t chunks) {
-  return {{chunk::prepare_kernel(), {chunks, a.n_key_heads, 1}, 256, chunk::kPrepareBytes},
+  return {{chunk::prepare_kernel(), {chunks, a.n_key_heads + a.n_value_heads, 1}, 256, chunk::kPrepareBytes},
           {chunk::scan_kernel(), {chunk::kDim / chunk::kScanColumns, a.n_value_heads, a.n_sequences}, 2 * chunk::kScanColumns, chunk::kScanStages * chunk::kScanStageBytes},
-          {chunk::finish_kernel(), {a.n_value_heads, chunks, 1}, 128, 0}};
+          {chunk::finish_kernel(), {a.n_value_heads, chunks, 1}, 128, chunk::kFinishBytes}};
 }
 
 }  // namespace cuda

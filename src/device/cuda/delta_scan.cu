@@ -80,15 +80,23 @@ __global__ void __launch_bounds__(kThreads) scan(const DeltaChunkArgs a) {
       kept[k * 32] = {before[k][0], before[k][1], before[k][2], before[k][3]};
     }
     float x[kRows / 8][4] = {};  // (K S)^T
+    uint32_t b[2][4][4];         // operands of the next products are loaded ahead of these
+    const auto load_keys = [&](int k) {
 #pragma unroll
-    for (int k = 0; k < kDim / 16; k++)
+      for (int r = 0; r < kRows / 16; r++) load_b<kDim * 2>(b[k & 1][r], keys, 16 * r, 16 * k);
+    };
+    load_keys(0);
 #pragma unroll
-      for (int r = 0; r < kRows / 16; r++) {
-        uint32_t b[4];
-        load_b<kDim * 2>(b, keys, 16 * r, 16 * k);
-        multiply(x[2 * r], before[k], b[0], b[1]);
-        multiply(x[2 * r + 1], before[k], b[2], b[3]);
-      }
+    for (int k = 0; k < kDim / 16; k++) {
+      if (k + 1 < kDim / 16) load_keys(k + 1);
+#pragma unroll
+      for (int r = 0; r < kRows / 16; r++) multiply(x[2 * r], before[k], b[k & 1][r][0], b[k & 1][r][1]), multiply(x[2 * r + 1], before[k], b[k & 1][r][2], b[k & 1][r][3]);
+    }
+    const auto load_inverse = [&](int k) {
+#pragma unroll
+      for (int r = k; r < kRows / 16; r++) load_b<kRows * 2>(b[k & 1][r], inverse, 16 * r, 16 * k);
+    };
+    load_inverse(0);
     uint32_t y[kRows / 16][4];  // (beta v - beta exp(c) K S)^T
 #pragma unroll
     for (int t = 0; t < kRows / 8; t++) {
@@ -99,22 +107,23 @@ __global__ void __launch_bounds__(kThreads) scan(const DeltaChunkArgs a) {
     if (i + 1 < n) load_values(chunk + 1);
     uint32_t writes[kRows / 16][4];  // (exp(c_end - c) N)^T
     uint32_t* const news = reinterpret_cast<uint32_t*>(values_at(a, chunk, head)) + (column + g) * 4 + c;
+    float d[kRows / 8][4] = {};      // N^T
 #pragma unroll
-    for (int r = 0; r < kRows / 16; r++) {
-      float d[2][4] = {};
+    for (int k = 0; k < kRows / 16; k++) {
+      if (k + 1 < kRows / 16) load_inverse(k + 1);
 #pragma unroll
-      for (int k = 0; k <= r; k++) {
-        uint32_t b[4];
-        load_b<kRows * 2>(b, inverse, 16 * r, 16 * k);
-        multiply(d[0], y[k], b[0], b[1]);
-        multiply(d[1], y[k], b[2], b[3]);
-      }
+      for (int r = k; r < kRows / 16; r++) multiply(d[2 * r], y[k], b[k & 1][r][0], b[k & 1][r][1]), multiply(d[2 * r + 1], y[k], b[k & 1][r][2], b[k & 1][r][3]);
+    }
+    const auto load_update = [&](int n) {  // 16 rows of the chunk, 64 keys
 #pragma unroll
-      for (int t = 0; t < 2; t++) {
-        const float2 left = *reinterpret_cast<const float2*>(gate + kRows + 16 * r + 8 * t + 2 * c);
-        news[(2 * r + t) * kDim * 4] = pack(d[t][0], d[t][1]), news[(2 * r + t) * kDim * 4 + 32] = pack(d[t][2], d[t][3]);
-        writes[r][2 * t] = pack(d[t][0] * left.x, d[t][1] * left.y), writes[r][2 * t + 1] = pack(d[t][2] * left.x, d[t][3] * left.y);
-      }
+      for (int k = 0; k < 4; k++) load_b_rows<kDim * 2>(b[n & 1][k], keys, 16 * (n / 2), 64 * (n % 2) + 16 * k);
+    };
+    load_update(0);
+#pragma unroll
+    for (int t = 0; t < kRows / 8; t++) {
+      const float2 left = *reinterpret_cast<const float2*>(gate + kRows + 8 * t + 2 * c);
+      news[t * kDim * 4] = pack(d[t][0], d[t][1]), news[t * kDim * 4 + 32] = pack(d[t][2], d[t][3]);
+      writes[t / 2][t % 2 * 2] = pack(d[t][0] * left.x, d[t][1] * left.y), writes[t / 2][t % 2 * 2 + 1] = pack(d[t][2] * left.x, d[t][3] * left.y);
     }
     const float decay = gate[kRows - 1];
 #pragma unroll
@@ -122,14 +131,14 @@ __global__ void __launch_bounds__(kThreads) scan(const DeltaChunkArgs a) {
 #pragma unroll
       for (int e = 0; e < 4; e++) s[t][e] *= decay;
 #pragma unroll
-    for (int r = 0; r < kRows / 16; r++)
+    for (int n = 0; n < 2 * kRows / 16; n++) {
+      if (n + 1 < 2 * kRows / 16) load_update(n + 1);
 #pragma unroll
-      for (int k = 0; k < kDim / 16; k++) {
-        uint32_t b[4];
-        load_b_rows<kDim * 2>(b, keys, 16 * r, 16 * k);
-        multiply(s[2 * k], writes[r], b[0], b[1]);
-        multiply(s[2 * k + 1], writes[r], b[2], b[3]);
+      for (int k = 0; k < 4; k++) {
+        const int t = 8 * (n % 2) + 2 * k;
+        multiply(s[t], writes[n / 2], b[n & 1][k][0], b[n & 1][k][1]), multiply(s[t + 1], writes[n / 2], b[n & 1][k][2], b[n & 1][k][3]);
       }
+    }
   }
 #pragma unroll
   for (int t = 0; t < kDim / 8; t++)

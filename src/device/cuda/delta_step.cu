@@ -9,6 +9,17 @@ constexpr int kTaps = 4, kColumns = 32;  // of the state that one block carries
 
 __device__ __forceinline__ float quick_silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
 
+// e^y - 1 for y <= 0, exact near 0: a state that hardly decays must not drift over many rows.
+__device__ __forceinline__ float loss(float y) {
+  const float small = y * (1 + y * (1.0f / 2 + y * (1.0f / 6 + y * (1.0f / 24 + y * (1.0f / 120 + y * (1.0f / 720))))));
+  return y > -0.25f ? small : __expf(y) - 1;
+}
+// log(1 + e^x); its relative error, which is that of the log decay, stays below 1e-4
+__device__ __forceinline__ float quick_softplus(float x) {
+  const float e = __expf(x), small = e * (1 - e * (1.0f / 2 - e * (1.0f / 3)));
+  return x > 20 ? x : e < 0.01f ? small : __logf(1 + e);
+}
+
 // Sums N values (a power of two up to 32) over the warp: a lane ends with one of them, its index in the upper bits of the lane's number. Every value is
 // summed in the same order, however many there are.
 template <int N> __device__ __forceinline__ float warp_sums(float (&v)[N]) {
@@ -91,7 +102,6 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
 #pragma unroll
   for (int i = 0; i < kOwn; i++)
     if (const int at = i * kThreads + threadIdx.x; at < 2 * kDim) mixed[at] = window[i].mix(x[i]);
-  const float value = value_window.mix(value_x), beta = __fdividef(1.0f, 1.0f + __expf(-strength)), decay = expf(rate * (shift > 20 ? shift : log1pf(__expf(shift))));
   __syncthreads();
   float q[Keys], k[Keys];
 #pragma unroll
@@ -107,6 +117,7 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
     for (int c = 0; c < Columns; c++) reads[c] += own[c][i] * k[i], reads[Columns + c] += own[c][i] * q[i];
   }
   constexpr int kApart = 16 / Columns;  // lanes between two sums
+  const float value = value_window.mix(value_x), beta = __fdividef(1.0f, 1.0f + __expf(-strength)), lost = loss(rate * quick_softplus(shift)), decay = 1 + lost;
   const float read = warp_sums(reads), norm = warp_sums(norms);
   const float seen = __shfl_sync(~0u, read, lane % Columns * kApart), asked = __shfl_sync(~0u, read, 16 + lane % Columns * kApart);
   const float q2 = __shfl_sync(~0u, norm, 0), k2 = __shfl_sync(~0u, norm, 8), both = __shfl_sync(~0u, norm, 16);
@@ -118,7 +129,7 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
     const float dc = __shfl_sync(~0u, d, c);
     if (first + c >= a.value_dim) break;
 #pragma unroll
-    for (int i = 0; i < Keys; i++) own[c][i] = own[c][i] * decay + k[i] * dc;
+    for (int i = 0; i < Keys; i++) own[c][i] = fmaf(k[i], dc, fmaf(own[c][i], lost, own[c][i]));
     if constexpr (Keys == 2) {
       reinterpret_cast<float2*>(state + c * kDim)[lane] = {own[c][0], own[c][1]};
     } else {
@@ -136,15 +147,12 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
 
 }  // namespace
 
-// Few sequences spread over the GPU in small shares; many are bound by memory and instructions, where larger shares repeat less. The sums are the same.
-DeltaStep delta_step(int32_t key_dim, int32_t kernel, int32_t sequences) {
-  if (kernel != kTaps) return {};
-  const bool wide = sequences > 8;
+DeltaStep delta_step(int32_t key_dim, int32_t kernel) {
   const void* found = nullptr;
-  if (key_dim == 64) found = wide ? reinterpret_cast<const void*>(step<2, 8>) : reinterpret_cast<const void*>(step<2, 4>);
-  if (key_dim == 128) found = wide ? reinterpret_cast<const void*>(step<4, 8>) : reinterpret_cast<const void*>(step<4, 4>);
-  if (key_dim == 256) found = reinterpret_cast<const void*>(step<8, 4>);
-  return {found, kColumns, wide && key_dim < 256 ? 128 : 256};
+  if (kernel == kTaps && key_dim == 64) found = reinterpret_cast<const void*>(step<2, 8>);
+  if (kernel == kTaps && key_dim == 128) found = reinterpret_cast<const void*>(step<4, 8>);
+  if (kernel == kTaps && key_dim == 256) found = reinterpret_cast<const void*>(step<8, 4>);
+  return {found, kColumns, key_dim == 256 ? 256 : 128};
 }
 
 }  // namespace cuda
