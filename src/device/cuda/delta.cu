@@ -7,10 +7,13 @@ namespace {
 
 constexpr int kWarps = 8, kMaxKeys = 32;  // keys a warp holds: head dims up to 256
 
-// Where a row's input stands: in this step, or in what the sequence remembers, [kernel - 1][channels], oldest first.
+// Where a row's input stands: in this step, or in what the sequence remembers, a ring (delta.h).
 __device__ __forceinline__ float input_at(const DeltaArgs& a, const SequenceOnDevice& s, int row, int channel, int channels) {
   if (row >= 0) return a.qkv[static_cast<int64_t>(s.first_row + row) * channels + channel];
-  return a.history[(static_cast<int64_t>(s.slot) * (a.kernel - 1) + row + a.kernel - 1) * channels + channel];
+  return a.history[(static_cast<int64_t>(s.slot) * a.kernel + (s.past + row + a.kernel) % a.kernel) * channels + channel];
+}
+__device__ __forceinline__ void keep_input(const DeltaArgs& a, const SequenceOnDevice& s, int row, int channel, int channels) {
+  a.history[(static_cast<int64_t>(s.slot) * a.kernel + (s.past + row) % a.kernel) * channels + channel] = a.qkv[static_cast<int64_t>(s.first_row + row) * channels + channel];
 }
 __device__ __forceinline__ int channels_of(const DeltaArgs& a) { return 2 * a.n_key_heads * a.key_dim + a.n_value_heads * a.value_dim; }
 
@@ -33,10 +36,7 @@ __global__ void keep_history(const DeltaArgs a) {
   const int channels = channels_of(a), channel = blockIdx.x * blockDim.x + threadIdx.x;
   if (channel >= channels) return;
   const SequenceOnDevice s = a.step.sequences[blockIdx.y];
-  for (int j = 0; j < a.kernel - 1; j++) {  // oldest first: what is read lies ahead of what is written
-    const float v = input_at(a, s, s.n_rows - (a.kernel - 1) + j, channel, channels);
-    a.history[(static_cast<int64_t>(s.slot) * (a.kernel - 1) + j) * channels + channel] = v;
-  }
+  for (int row = max(0, s.n_rows - (a.kernel - 1)); row < s.n_rows; row++) keep_input(a, s, row, channel, channels);
 }
 
 // Block (value head, 32 columns, sequence). S' = decay S; d = (v - k S') beta; S = S' + k d; o = q S.
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(32 * kWarps) recurrence(const DeltaArgs a) {
 #pragma unroll
   for (int i = 0; i < kMaxKeys; i++) {
     const int key = warp + kWarps * i;
-    own[i] = used && key < a.key_dim ? state[static_cast<int64_t>(key) * a.value_dim + column] : 0.0f;
+    own[i] = used && key < a.key_dim ? state[static_cast<int64_t>(column) * a.key_dim + key] : 0.0f;
   }
   for (int r = 0; r < s.n_rows; r++) {
     const int64_t row = s.first_row + r;
@@ -99,12 +99,12 @@ __global__ void __launch_bounds__(32 * kWarps) recurrence(const DeltaArgs a) {
 #pragma unroll
   for (int i = 0; i < kMaxKeys; i++) {
     const int key = warp + kWarps * i;
-    if (used && key < a.key_dim) state[static_cast<int64_t>(key) * a.value_dim + column] = own[i];
+    if (used && key < a.key_dim) state[static_cast<int64_t>(column) * a.key_dim + key] = own[i];
   }
 }
 
-// Decoding: the convolution, its history and the recurrence of one row a sequence. Block (value head, 32 columns, sequence). What heads share of
-// the history must not change under the others that read it: the norm that follows moves it on.
+// Decoding: the convolution, its history and the recurrence of one row a sequence. Block (value head, 32 columns, sequence). Of the channels that heads
+// share, the first of those heads keeps the inputs.
 template <int Keys> __global__ void __launch_bounds__(32 * kWarps) decode(const DeltaArgs a) {
   extern __shared__ float shared[];  // q [key_dim], k [key_dim], v [32], sums [2][kWarps][32], norms [3][kWarps]
   float *q = shared, *k = q + a.key_dim, *v = k + a.key_dim, *sums = v + 32, *norms = sums + 2 * kWarps * 32;
@@ -118,7 +118,7 @@ template <int Keys> __global__ void __launch_bounds__(32 * kWarps) decode(const 
   const bool used = column < a.value_dim;
   float own[Keys];
 #pragma unroll
-  for (int i = 0; i < Keys; i++) own[i] = used && warp + kWarps * i < a.key_dim ? state[static_cast<int64_t>(warp + kWarps * i) * a.value_dim + column] : 0.0f;
+  for (int i = 0; i < Keys; i++) own[i] = used && warp + kWarps * i < a.key_dim ? state[static_cast<int64_t>(column) * a.key_dim + warp + kWarps * i] : 0.0f;
   float qq = 0, kk = 0, qk = 0;
   const int n = 2 * a.key_dim + min(32, a.value_dim - first);
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
@@ -126,6 +126,7 @@ template <int Keys> __global__ void __launch_bounds__(32 * kWarps) decode(const 
     float sum = 0;
     for (int j = 0; j < a.kernel; j++) sum += a.taps[static_cast<int64_t>(j) * channels + channel] * input_at(a, s, j - (a.kernel - 1), channel, channels);
     shared[i] = silu(sum);
+    if (i >= 2 * a.key_dim || (blockIdx.y == 0 && (a.tiled ? head < a.n_key_heads : head % (a.n_value_heads / a.n_key_heads) == 0))) keep_input(a, s, 0, channel, channels);
   }
   __syncthreads();
   for (int i = threadIdx.x; i < a.key_dim; i += blockDim.x) qq += q[i] * q[i], kk += k[i] * k[i], qk += q[i] * k[i];
@@ -148,19 +149,9 @@ template <int Keys> __global__ void __launch_bounds__(32 * kWarps) decode(const 
 #pragma unroll
   for (int i = 0; i < Keys; i++) {
     const int key = warp + kWarps * i;
-    if (used && key < a.key_dim) state[static_cast<int64_t>(key) * a.value_dim + column] = own[i] * decay + k[key] * k_scale * d;
+    if (used && key < a.key_dim) state[static_cast<int64_t>(column) * a.key_dim + key] = own[i] * decay + k[key] * k_scale * d;
   }
   if (warp == 0 && used) a.y[(row * a.n_value_heads + head) * a.value_dim + column] = decay * out * q_scale + d * both * k_scale * q_scale;
-}
-
-// Decoding, afterwards: a norm as below, and the history one row on. Block (row, head) moves its share of the channels.
-__device__ __forceinline__ void move_history(const DeltaArgs& a, const SequenceOnDevice& s, int part, int parts) {
-  const int channels = channels_of(a), each = (channels + parts - 1) / parts;
-  for (int c = part * each + threadIdx.x; c < min(channels, (part + 1) * each); c += blockDim.x) {
-    float* at = a.history + static_cast<int64_t>(s.slot) * (a.kernel - 1) * channels + c;
-    for (int j = 0; j + 1 < a.kernel - 1; j++) at[static_cast<int64_t>(j) * channels] = at[static_cast<int64_t>(j + 1) * channels];
-    at[static_cast<int64_t>(a.kernel - 2) * channels] = a.qkv[static_cast<int64_t>(s.first_row) * channels + c];
-  }
 }
 
 // Block (row, head): rms_norm(o) * gain * silu(z), in place.
@@ -168,7 +159,6 @@ __global__ void finish(const DeltaArgs a) {
   __shared__ float shared[32];
   wait_for_input();
   let_next_start();
-  if (a.decoding) move_history(a, a.step.sequences[a.step.row_sequence[blockIdx.x]], blockIdx.y, a.n_value_heads);
   const int64_t at = (static_cast<int64_t>(blockIdx.x) * a.n_value_heads + blockIdx.y) * a.value_dim;
   float sum = 0;
   for (int i = threadIdx.x; i < a.value_dim; i += blockDim.x) sum += a.y[at + i] * a.y[at + i];

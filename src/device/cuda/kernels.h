@@ -62,7 +62,7 @@ struct ExpertArgs {
 struct DeltaArgs {
   const float *qkv, *z, *a, *b, *taps, *neg_exp_a, *dt_bias, *gain;
   float *mixed, *y;       // mixed: [rows, channels], the convolution's result
-  float *history, *state; // of all slots: [slot][kernel - 1][channels], [slot][value heads][key_dim][value_dim]
+  float *history, *state; // of all slots: [slot][kernel][channels], a ring by position; [slot][value heads][value_dim][key_dim]
   StepTables step;
   int32_t rows, n_sequences, n_key_heads, n_value_heads, key_dim, value_dim, kernel;
   float eps;

@@ -7,7 +7,7 @@ namespace {
 size_t width(CacheKind kind) { return kind == CacheKind::f32 ? 4 : 2; }
 size_t key_bytes(const StateSpec& s, int page_tokens, CacheKind kind) { return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads) * static_cast<size_t>(s.key_dim) * width(kind); }
 size_t value_bytes(const StateSpec& s, int page_tokens, CacheKind kind) { return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads) * static_cast<size_t>(s.value_dim) * width(kind); }
-size_t history_bytes(const StateSpec& s) { return static_cast<size_t>(s.conv_kernel - 1) * static_cast<size_t>(s.conv_channels) * sizeof(float); }
+size_t history_bytes(const StateSpec& s) { return static_cast<size_t>(s.conv_kernel) * static_cast<size_t>(s.conv_channels) * sizeof(float); }
 size_t delta_bytes(const StateSpec& s) { return static_cast<size_t>(s.n_heads) * static_cast<size_t>(s.head_key_dim) * static_cast<size_t>(s.head_value_dim) * sizeof(float); }
 
 template <class T> bool take(T*& to, size_t bytes) {
