@@ -1,0 +1,208 @@
+// attention: what its kernels share: tensor core steps of 16 x 8 x 16, asynchronous copies, rows of paged caches, and norm and rotation of a head.
+#pragma once
+#include "device/cuda/attention.h"
+#include "device/cuda/common.cuh"
+
+namespace cuda::attention {
+
+constexpr float kLog2e = 1.4426950408889634f;
+constexpr uint32_t kFull = ~0u;
+
+__device__ __forceinline__ float exp2_of(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+__device__ __forceinline__ void load_matrices(uint32_t (&r)[4], uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+__device__ __forceinline__ void load_transposed(uint32_t (&r)[4], uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+__device__ __forceinline__ uint32_t transpose(uint32_t r) {
+  uint32_t t;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(t) : "r"(r));
+  return t;
+}
+__device__ __forceinline__ void multiply(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ uint32_t pack(float low, float high) {
+  const __half2 h = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&h);
+}
+__device__ __forceinline__ __half saturated(float v) { return __float2half_rn(fminf(fmaxf(v, -65504.0f), 65504.0f)); }
+
+// 16 bytes; none is read and zeros are written where not `valid`.
+__device__ __forceinline__ void copy16(uint32_t to, const void* from, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+}
+__device__ __forceinline__ void copy4(uint32_t to, const void* from, bool valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(valid ? 4 : 0) : "memory");
+}
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Pending> __device__ __forceinline__ void wait_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory"); }
+
+// Two bytes of x, each a signed code with its top bit flipped, as halves; `select` names them as prmt does.
+template <uint32_t Select> __device__ __forceinline__ uint32_t two_codes(uint32_t x) {
+  uint32_t r;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(0x64646464u), "n"(Select));
+  const __half2 h = __hsub2(*reinterpret_cast<const __half2*>(&r), __half2half2(__ushort_as_half(0x6480)));  // 1024 + 128
+  return *reinterpret_cast<const uint32_t*>(&h);
+}
+
+// Where keys or values of one head lie, `data` being the one or the other.
+template <bool Int8> struct CacheRows {
+  static constexpr int kBytes = Int8 ? 1 : 2;
+  int64_t stride;  // of pages
+  int32_t page_tokens, n_kv_heads, dim, head;
+  __device__ CacheRows(const CacheOnDevice& c, int32_t kv_head)
+      : stride(page_stride(Int8 ? KvType::int8 : KvType::half, c.page_tokens, c.n_kv_heads, c.key_dim)), page_tokens(c.page_tokens), n_kv_heads(c.n_kv_heads), dim(c.key_dim), head(kv_head) {}
+  __device__ uint8_t* row(void* data, int32_t page, int32_t token) const { return static_cast<uint8_t*>(data) + page * stride + (token * n_kv_heads + head) * dim * kBytes; }
+  __device__ float* scale(void* data, int32_t page, int32_t token) const {
+    return reinterpret_cast<float*>(static_cast<uint8_t*>(data) + page * stride + page_tokens * n_kv_heads * dim) + token * n_kv_heads + head;
+  }
+  __device__ int32_t token_bytes() const { return n_kv_heads * dim * kBytes; }
+};
+
+// cos and sin of a row's angles, times the magnitude: [half] each. All threads of the block.
+__device__ __forceinline__ void fill_angles(const HeadPreparation& p, int32_t position, float* table) {
+  for (int i = threadIdx.x; i < p.half; i += blockDim.x) {
+    float s, c;
+    sincosf(static_cast<float>(position) * p.inverse_frequencies[i], &s, &c);
+    table[i] = c * p.magnitude, table[p.half + i] = s * p.magnitude;
+  }
+}
+
+// One head of one row in a warp: lane l holds dims 4 l to 4 l + 3 of each 128; dims beyond `dim` are 0.
+template <int Dim> struct Head {
+  static constexpr int kQuads = (Dim + 127) / 128;
+  float4 v[kQuads];
+  static __device__ int at(int j) { return 4 * (threadIdx.x & 31) + 128 * j; }
+  __device__ void load(const float* x, int dim) {
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) v[j] = at(j) < dim ? *reinterpret_cast<const float4*>(x + at(j)) : float4{};
+  }
+  __device__ void load_gain(const float* gain, int dim) {
+    if (gain) return load(gain, dim);
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) v[j] = {1, 1, 1, 1};
+  }
+  __device__ void norm(const Head& gain, int dim, float eps) {
+    float sum = 0;
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) sum += v[j].x * v[j].x + v[j].y * v[j].y + v[j].z * v[j].z + v[j].w * v[j].w;
+    const float r = 1.0f / sqrtf(warp_sum(sum) / dim + eps);
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) v[j] = {v[j].x * r * gain.v[j].x, v[j].y * r * gain.v[j].y, v[j].z * r * gain.v[j].z, v[j].w * r * gain.v[j].w};
+  }
+  // `scratch`: 2 * half floats of this warp's own.
+  __device__ void rotate(const HeadPreparation& p, const float* table, float* scratch) {
+    if (p.half == 0) return;
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) {
+      const float x[4] = {v[j].x, v[j].y, v[j].z, v[j].w};
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        if (at(j) + i < 2 * p.half) scratch[at(j) + i] = x[i];
+    }
+    __syncwarp();
+    const auto turn = [&](int d, float& x) {
+      if (d >= 2 * p.half) return;
+      const bool second = p.adjacent ? d & 1 : d >= p.half;
+      const int i = p.adjacent ? d / 2 : second ? d - p.half : d;
+      const float other = scratch[p.adjacent ? d ^ 1 : second ? d - p.half : d + p.half], c = table[i], s = table[p.half + i];
+      x = second ? x * c + other * s : x * c - other * s;
+    };
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) turn(at(j), v[j].x), turn(at(j) + 1, v[j].y), turn(at(j) + 2, v[j].z), turn(at(j) + 3, v[j].w);
+  }
+  // Into a row of a cache; v becomes what the cache gives back.
+  template <bool Int8> __device__ void store(const CacheRows<Int8>& rows, void* data, int32_t page, int32_t token) {
+    uint8_t* row = rows.row(data, page, token);
+    const int dim = rows.dim;
+    if constexpr (Int8) {
+      float peak = 0;
+#pragma unroll
+      for (int j = 0; j < kQuads; j++) peak = fmaxf(fmaxf(fmaxf(peak, fabsf(v[j].x)), fmaxf(fabsf(v[j].y), fabsf(v[j].z))), fabsf(v[j].w));
+      peak = warp_max(peak);
+      const float unit = peak / 127, inverse = peak > 0 ? 127 / peak : 0.0f;
+      if ((threadIdx.x & 31) == 0) *rows.scale(data, page, token) = unit;
+#pragma unroll
+      for (int j = 0; j < kQuads; j++) {
+        const int a = __float2int_rn(v[j].x * inverse), b = __float2int_rn(v[j].y * inverse), c = __float2int_rn(v[j].z * inverse), d = __float2int_rn(v[j].w * inverse);
+        if (at(j) < dim) *reinterpret_cast<uint32_t*>(row + at(j)) = (a & 255) | (b & 255) << 8 | (c & 255) << 16 | static_cast<uint32_t>(d) << 24;
+        v[j] = {a * unit, b * unit, c * unit, d * unit};
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < kQuads; j++) {
+        const __half a = saturated(v[j].x), b = saturated(v[j].y), c = saturated(v[j].z), d = saturated(v[j].w);
+        v[j] = {__half2float(a), __half2float(b), __half2float(c), __half2float(d)};
+        if (at(j) < dim) *reinterpret_cast<uint2*>(row + 2 * at(j)) = uint2{pack(v[j].x, v[j].y), pack(v[j].z, v[j].w)};
+      }
+    }
+  }
+};
+
+// A finished quad of one row's results: dims k to k + 3 of all heads.
+__device__ __forceinline__ void put_quad(float* y, const Halves& halves, const float* gate, int64_t gate_stride, int32_t row, int32_t width, int32_t k, float4 v) {
+  if (gate) {
+    const float4 g = *reinterpret_cast<const float4*>(gate + row * gate_stride + k);
+    v = {v.x * sigmoid(g.x), v.y * sigmoid(g.y), v.z * sigmoid(g.z), v.w * sigmoid(g.w)};
+  }
+  if (y) *reinterpret_cast<float4*>(y + static_cast<int64_t>(row) * width + k) = v;
+  if (halves.data) {
+    const __half h[4] = {saturated(v.x), saturated(v.y), saturated(v.z), saturated(v.w)};
+    *reinterpret_cast<uint2*>(halves.data + half_at(halves.padded_rows, row, k)) = *reinterpret_cast<const uint2*>(h);
+  }
+}
+
+__device__ __forceinline__ void put_pair(float* y, const Halves& halves, const float* gate, int64_t gate_stride, int32_t row, int32_t width, int32_t k, float2 v) {
+  if (gate) {
+    const float2 g = *reinterpret_cast<const float2*>(gate + row * gate_stride + k);
+    v = {v.x * sigmoid(g.x), v.y * sigmoid(g.y)};
+  }
+  if (y) *reinterpret_cast<float2*>(y + static_cast<int64_t>(row) * width + k) = v;
+  if (halves.data) *reinterpret_cast<__half2*>(halves.data + half_at(halves.padded_rows, row, k)) = __halves2half2(saturated(v.x), saturated(v.y));
+}
+
+// Positions [first, first + n) of a sequence that a block of flash attention takes, and the keys that any of them sees. The longest contexts start first.
+struct FlashTile {
+  SequenceOnDevice sequence;
+  int32_t first, n, begin, end;
+  __device__ int32_t index(int32_t position) const { return sequence.past + first + position; }
+};
+__device__ __forceinline__ bool find_tile(const FlashAttentionArgs& a, int32_t positions, FlashTile& t) {
+  const int lane = threadIdx.x & 31;
+  int32_t tile = static_cast<int32_t>(gridDim.y - 1 - blockIdx.y);
+  for (int32_t at = 0; at < a.n_sequences; at += 32) {
+    const int32_t rows = at + lane < a.n_sequences ? a.step.sequences[at + lane].n_rows : 0;
+    int32_t upto = rows > 1 ? (rows + positions - 1) / positions : 0;
+    const int32_t mine = upto;
+#pragma unroll
+    for (int o = 1; o < 32; o <<= 1) {
+      const int32_t other = __shfl_up_sync(kFull, upto, o);
+      if (lane >= o) upto += other;
+    }
+    const uint32_t behind = __ballot_sync(kFull, upto > tile);
+    if (behind == 0) {
+      tile -= __shfl_sync(kFull, upto, 31);
+      continue;
+    }
+    const int found = __ffs(behind) - 1;
+    t.sequence = a.step.sequences[at + found];
+    t.first = (tile - __shfl_sync(kFull, upto - mine, found)) * positions;
+    t.n = min(positions, t.sequence.n_rows - t.first);
+    t.begin = a.window > 0 ? max(0, t.index(0) + 1 - a.window) : 0;
+    t.end = a.causal ? t.index(t.n) : t.sequence.past + t.sequence.n_rows;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace cuda::attention
