@@ -42,8 +42,8 @@ Result<size_t> measure_scratch(const DryDevice& dry, const Model& model, const E
 
 Result<MemoryPlanner> MemoryPlanner::open(const WeightFile& file, const DeviceOptions& device, const EngineOptions& engine) {
   MemoryPlanner planner;
-  planner.engine_ = engine;
   TRY(planner.dry_, make_dry_cpu_device(device));
+  planner.engine_ = with_device_sizes(engine, *planner.dry_.device);
   TRY(planner.loaded_, load_model(file, *planner.dry_.device));
   const Model& model = *planner.loaded_.model;
   TRY(planner.scratch_, measure_scratch(planner.dry_, model, engine));

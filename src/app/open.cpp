@@ -131,7 +131,7 @@ EngineOptions engine_options(const Options& options) {
   engine.max_sequences = options.parallel;
   engine.context_tokens = options.context;
   engine.max_batch_tokens = options.batch;
-  engine.prefill_chunk = std::min(options.micro_batch, options.batch);
+  engine.prefill_chunk = options.batch > 0 ? std::min(options.micro_batch, options.batch) : options.micro_batch;
   engine.max_waiting = options.max_waiting;
   engine.prefix_cache = options.prefix_cache;
   engine.state_bytes = options.state_bytes;

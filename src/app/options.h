@@ -46,7 +46,7 @@ struct Options {
   std::optional<std::chrono::seconds> keep_alive;           // negative: for ever
   std::optional<bool> pinned;
   bool fetch = false;                  // pull it when it is not here
-  int parallel = 16, batch = 2048, micro_batch = 2048, max_waiting = 1024;
+  int parallel = 16, batch = 0, micro_batch = 0, max_waiting = 1024;
   size_t state_bytes = 0;              // most memory for sequences; 0: half of what is free
   bool prefix_cache = true;
   std::string cache_dir;               // of state on disk; "": in the cache folder

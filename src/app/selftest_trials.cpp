@@ -91,7 +91,7 @@ Result<OpenedModel> open_for_test(const Options& options, int prefill_chunk) {
   OpenTuning tuning{engine_options(options), true};
   tuning.engine.max_sequences = 16;
   tuning.engine.prefill_chunk = prefill_chunk;
-  tuning.engine.max_batch_tokens = std::max(tuning.engine.max_batch_tokens, prefill_chunk);
+  if (options.batch > 0) tuning.engine.max_batch_tokens = std::max(options.batch, prefill_chunk);
   if (options.context == 0) tuning.engine.context_tokens = 1024;
   return open_model(options, tuning);
 }

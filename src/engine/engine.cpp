@@ -30,6 +30,7 @@ class LocalEngine final : public Engine {
     counted_.max_sequences = options.max_sequences;
     counted_.state_bytes = static_cast<size_t>(plan.state.n_pages) * device_->page_bytes(model_->states(), options.page_tokens) +
                            static_cast<size_t>(plan.state.n_slots) * device_->slot_bytes(model_->states());
+    for (Flight& flight : flights_) flight.entries.reserve(static_cast<size_t>(options.max_sequences));
     note_stats();
     thread_ = std::thread([this] { run(); });
   }
@@ -73,10 +74,16 @@ class LocalEngine final : public Engine {
   void drop_abandoned();
   void note_recent(Divergence divergence);
   bool step();
-  void deliver(const Scheduler::Entry& entry, std::span<const float> logits);
+  void launch();
+  void land();
+  struct Flight;
+  void fail(const Flight& flight, const Error& error);
+  void deliver(const Scheduler::Entry& entry, std::span<const float> logits, std::span<const TokenId> drawn);
   bool sample(Sequence& sequence, std::span<const float> row);
+  bool take(Sequence& sequence, TokenId drawn);
+  void conclude(Sequence& sequence, std::optional<Error> error);
   void append(Sequence& sequence, TokenId id, std::span<const float> row);
-  void end(Sequence& sequence, std::optional<Error> error);
+  void end(Sequence& sequence, std::optional<Error> error, bool keep);  // keep: its state is remembered
   void note_stats();
 
   std::unique_ptr<Device> device_;
@@ -89,6 +96,17 @@ class LocalEngine final : public Engine {
   std::unique_ptr<DiskCache> disk_;  // may be null
   Scheduler scheduler_;  // this and what follows: engine thread only
   Sampler sampler_;
+  // Steps under way: two at most, and two only when the second follows the first (see Scheduler).
+  struct Flight {
+    std::vector<Scheduler::Entry> entries;
+    Scheduler::Rows rows;
+    Tensor logits;
+    Status status = ok_status();  // of its submission
+    EngineClock::time_point began;
+  };
+  Flight flights_[2];
+  size_t oldest_flight_ = 0, n_flights_ = 0;
+  EngineClock::time_point landed_;
   std::vector<TokenId> jump_;  // what a constraint appends
   EngineStats counted_;
   mutable std::mutex stats_mutex_;
@@ -181,8 +199,9 @@ void LocalEngine::run() {
     const bool idle = scheduler_.waiting().empty() && scheduler_.running().empty();
     if (!worked) mailbox_.wait(idle ? 60000ms : 100ms);
   }
+  while (n_flights_ > 0) land();
   const Error gone{Code::cancelled, "cannot answer: the engine is shutting down"};
-  while (!scheduler_.running().empty()) end(*scheduler_.running().back(), gone);
+  while (!scheduler_.running().empty()) end(*scheduler_.running().back(), gone, false);
   for (const auto& sequence : scheduler_.waiting()) sequence->channel.close(gone);
   scheduler_.waiting().clear();
 }
@@ -196,32 +215,73 @@ void LocalEngine::drop_abandoned() {
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
   }
   for (size_t i = scheduler_.running().size(); i-- > 0;)
-    if (scheduler_.running()[i]->wants_end(now)) end(*scheduler_.running()[i], std::nullopt);
+    if (scheduler_.running()[i]->wants_end(now) && scheduler_.running()[i]->under_way == 0) end(*scheduler_.running()[i], std::nullopt, true);
 }
 
 bool LocalEngine::step() {
-  const Batch& batch = scheduler_.next_step();
-  if (scheduler_.entries().empty()) return scheduler_.restored();
-  const EngineClock::time_point began = EngineClock::now();
-  const Tensor logits = model_->forward(device_->begin(), batch);
-  if (Status status = device_->finish(); !status) {
-    for (const auto& entry : scheduler_.entries()) end(*entry.sequence, status.error());
+  if (n_flights_ > 0) {
+    if (flights_[oldest_flight_].status && scheduler_.follow_step()) launch();
+    land();
     return true;
   }
-  const std::span<const float> rows = batch.logit_rows.empty() ? std::span<const float>() : device_->host(logits);
-  scheduler_.took(std::chrono::duration<double>(EngineClock::now() - began).count());
-  ++counted_.steps;
-  for (const auto& entry : scheduler_.entries()) {
-    const bool decoded = entry.sequence->decoding();
-    (decoded ? counted_.decode_tokens : counted_.prefill_tokens) += static_cast<uint64_t>(entry.n_rows);
-    scheduler_.advance(entry);
-    deliver(entry, rows);
-  }
+  scheduler_.next_step();
+  if (scheduler_.entries().empty()) return scheduler_.restored();
+  launch();
+  if (!scheduler_.may_be_followed()) land();
   return true;
 }
 
-void LocalEngine::deliver(const Scheduler::Entry& entry, std::span<const float> logits) {
+void LocalEngine::launch() {
+  Flight& flight = flights_[(oldest_flight_ + n_flights_++) % 2];
+  flight.entries.assign(scheduler_.entries().begin(), scheduler_.entries().end());
+  flight.rows = scheduler_.rows();
+  flight.began = EngineClock::now();
+  Encoder& encoder = device_->begin();
+  flight.logits = model_->forward(encoder, scheduler_.batch());
+  if (!scheduler_.specs().empty()) encoder.sample(flight.logits, scheduler_.specs());
+  flight.status = device_->submit();
+  for (const auto& entry : flight.entries) ++entry.sequence->under_way;
+}
+
+// Waits for the oldest step under way and hands out what it gave.
+void LocalEngine::land() {
+  Flight& flight = flights_[oldest_flight_];
+  oldest_flight_ = (oldest_flight_ + 1) % 2;
+  --n_flights_;
+  const auto drawn = flight.status ? device_->await() : Result<std::span<const TokenId>>(flight.status.error());
+  for (const auto& entry : flight.entries) --entry.sequence->under_way;
+  if (!drawn) return fail(flight, drawn.error());
+  const bool host_draws = std::ranges::any_of(flight.entries, [](const auto& entry) { return entry.n_logits > (entry.spec < 0 ? 0 : 1); });
+  const std::span<const float> rows = host_draws ? device_->host(flight.logits) : std::span<const float>();
+  const EngineClock::time_point now = EngineClock::now();
+  scheduler_.took(flight.rows, seconds(now - std::max(flight.began, landed_)));
+  landed_ = now;
+  ++counted_.steps;
+  for (const auto& entry : flight.entries) deliver(entry, rows, *drawn);
+}
+
+// Nothing that was computed in the step or behind it can be trusted.
+void LocalEngine::fail(const Flight& flight, const Error& error) {
+  for (; n_flights_ > 0; --n_flights_, oldest_flight_ = (oldest_flight_ + 1) % 2) {
+    const Flight& behind = flights_[oldest_flight_];
+    if (behind.status) (void)device_->await();
+    for (const auto& entry : behind.entries) --entry.sequence->under_way;
+  }
+  for (const auto& entry : flight.entries) {  // those of the step behind are among them
+    Sequence& s = *entry.sequence;
+    end(s, s.over ? std::exchange(s.failure, std::nullopt) : error, false);
+  }
+}
+
+void LocalEngine::deliver(const Scheduler::Entry& entry, std::span<const float> logits, std::span<const TokenId> drawn) {
   Sequence& s = *entry.sequence;
+  if (s.over) {  // one row too many
+    scheduler_.advance(entry);
+    const bool keep = !s.failure;
+    return end(s, std::exchange(s.failure, std::nullopt), keep);
+  }
+  (s.decoding() ? counted_.decode_tokens : counted_.prefill_tokens) += static_cast<uint64_t>(entry.n_rows);
+  scheduler_.advance(entry);
   const auto width = static_cast<size_t>(s.request->hidden ? model_->config().hidden_dim : model_->config().vocab_size);
   const auto row = [&](int32_t i) { return logits.subspan(static_cast<size_t>(entry.first_logit + i) * width, static_cast<size_t>(s.n_valid_ids)); };
   if (s.n_generated() == 0 && s.request->progress) s.channel.set_progress(s.n_past);
@@ -233,10 +293,17 @@ void LocalEngine::deliver(const Scheduler::Entry& entry, std::span<const float> 
       std::ranges::copy(row(i), event.logits.begin());
       s.channel.publish();
     }
-  if (entry.samples && !sample(s, row(entry.n_logits - 1)))
-    return end(s, Error{Code::device, "cannot sample token " + std::to_string(s.n_generated()) + " of the answer: its logits are no finite numbers, or its constraint leaves no token"});
+  const bool sampled = !entry.samples || (entry.spec < 0 ? sample(s, row(entry.n_logits - 1)) : take(s, drawn[static_cast<size_t>(entry.spec)]));
+  if (!sampled)
+    return conclude(s, Error{Code::device, "cannot sample token " + std::to_string(s.n_generated()) + " of the answer: its logits are no finite numbers, or its constraint leaves no token"});
   s.completed = s.finished();
-  if (s.completed) end(s, std::nullopt);
+  if (s.completed) conclude(s, std::nullopt);
+}
+
+bool LocalEngine::take(Sequence& s, TokenId drawn) {
+  if (drawn < 0) return false;
+  append(s, drawn, {});
+  return true;
 }
 
 bool LocalEngine::sample(Sequence& s, std::span<const float> row) {
@@ -269,9 +336,17 @@ void LocalEngine::append(Sequence& s, TokenId id, std::span<const float> row) {
   s.channel.publish();
 }
 
-void LocalEngine::end(Sequence& s, std::optional<Error> error) {
+// Ends a sequence as soon as no step under way has a row of it.
+void LocalEngine::conclude(Sequence& s, std::optional<Error> error) {
+  const bool keep = !error;
+  if (s.under_way == 0) return end(s, std::move(error), keep);
+  s.over = true;
+  s.failure = std::move(error);
+}
+
+void LocalEngine::end(Sequence& s, std::optional<Error> error, bool keep) {
   // The close lets the waiting thread go on, so it comes last, on a sequence that is kept alive.
-  const auto kept = scheduler_.retire(s, !error);
+  const auto kept = scheduler_.retire(s, keep);
   s.divergence.cached_tokens = s.n_cached;
   if (s.n_generated() > 0) s.divergence.recomputed_s = seconds(s.first_token - s.started);
   note_recent(s.divergence);
@@ -322,11 +397,10 @@ std::unique_ptr<DiskCache> open_disk(const Device& device, const Model& model, c
 }  // namespace
 
 Result<std::unique_ptr<Engine>> make_engine(std::unique_ptr<Device> device, std::unique_ptr<Model> model, const EngineOptions& options) {
-  EngineOptions o = options;
+  const EngineOptions o = with_device_sizes(options, *device);
   if (o.max_batch_tokens < 1 || o.prefill_chunk < 1 || o.prefill_step_ms < 1 || o.mixed_chunk < 1 || o.max_sequences < 1 || o.page_tokens < 1 || o.context_tokens < 0 || o.max_waiting < 0)
     return Error{Code::invalid_request, "cannot start the engine: every size must be at least 1"};
   if (!model->config().labels.empty()) return Error{Code::unsupported, "cannot start the engine: this model labels tokens and writes no text"};
-  o.max_batch_tokens = std::max(o.max_batch_tokens, o.max_sequences + 1);
   TRY(const EnginePlan plan, plan_state(*device, *model, o));
   TRY_STATUS(device->allocate_state(model->states(), plan.state));
   std::vector<std::string> notes;

@@ -14,8 +14,8 @@
 #include "text/text.h"
 
 struct EngineOptions {
-  int max_batch_tokens = 2048;   // rows of one step; raised to max_sequences + 1, so that neither decode nor prefill can starve
-  int prefill_chunk = 2048;      // most rows of one prompt in one step: the more, the more rows share what is read of each expert; about 1 GB of activations for 35B-A3B
+  int max_batch_tokens = 0;      // rows of one step; 0: what the device likes; raised to max_sequences + 1, so that neither decode nor prefill can starve
+  int prefill_chunk = 0;         // most rows of one prompt in one step, 0: what the device likes: the more, the more rows share what is read of each expert; about 1 GB of activations for 2048 of 35B-A3B
   int prefill_step_ms = 2000;    // how long a step should take at most, by the speed of those before: cancellation is checked between steps
   int mixed_chunk = 512;         // prompt rows beside sequences that are decoding
   int max_sequences = 16;        // running at once; others wait
@@ -23,7 +23,7 @@ struct EngineOptions {
   int context_tokens = 0;        // longest sequence; 0: the model's own, as far as state_bytes allows
   size_t state_bytes = 0;        // budget for pages, slots and snapshots; 0: decided from free memory
   bool prefix_cache = true;
-  int snapshot_every_tokens = 2048;  // distance of recurrent snapshots inside a prompt
+  int snapshot_every_tokens = -1;  // distance of recurrent snapshots inside a prompt; 0: none, -1: as prefill_chunk
   int max_waiting = 1024;        // requests beyond this are refused with `overloaded`
   std::string cache_dir{};       // where cached state outlives the engine; "": nowhere
   size_t cache_disk_bytes = 0;   // bound of everything in cache_dir; 0: nothing is kept there

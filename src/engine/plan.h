@@ -9,6 +9,7 @@ struct EnginePlan {
   bool recurrent = false;  // some layer has recurrent state
   size_t state_bytes = 0;  // of all pages and slots; touched only as far as used
 };
+EngineOptions with_device_sizes(EngineOptions options, const Device& device);  // what was left to the device, filled in
 // Fails with too_large when the budget does not hold one sequence of the context that was asked for.
 Result<EnginePlan> plan_state(const Device& device, const Model& model, const EngineOptions& options);
 size_t least_state_bytes(const Device& device, const Model& model, const EngineOptions& options, int context_tokens);  // of one sequence

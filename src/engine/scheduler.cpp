@@ -2,6 +2,7 @@
 #include "engine/scheduler.h"
 #include <algorithm>
 #include <limits>
+#include "engine/device_draw.h"
 
 Scheduler::Scheduler(Device& device, const EngineOptions& options, StatePlan plan, bool recurrent, Sizes sizes, DiskCache* disk)
     : device_(device), options_(options), recurrent_(recurrent), sizes_(sizes), disk_(disk), pool_(plan.n_pages, plan.n_slots), cache_(pool_, plan.page_tokens, recurrent) {
@@ -11,6 +12,8 @@ Scheduler::Scheduler(Device& device, const EngineOptions& options, StatePlan pla
   logit_rows_.reserve(rows);
   rows_.reserve(sequences);
   entries_.reserve(sequences);
+  before_.reserve(sequences);
+  specs_.reserve(sequences);
   running_.reserve(sequences);
   prompts_.reserve(sequences);
 }
@@ -19,13 +22,16 @@ void Scheduler::arrive(Sequence& s) {
   s.age = ++arrivals_;
   s.arrived = EngineClock::now();
   s.tenant = tenants_.get(s.request->tenant);
+  places_changed_ = true;
 }
 
 // ---- the next step ------------------------------------------------------------------------------------------------------
 
-const Batch& Scheduler::next_step() {
+void Scheduler::next_step() {
   note_pauses();
   start_waiting();
+  places_changed_ = false;
+  looked_ = EngineClock::now();
   continue_restores();
   // A preemption moves the sequences behind it, so look at all of them again; those that have their page cost nothing.
   for (size_t i = 0; i < running_.size();) {
@@ -34,18 +40,23 @@ const Batch& Scheduler::next_step() {
     if (sequence.n_generated() > 0 && !sequence.paused) grow(sequence);
     i = running_.size() == before ? i + 1 : 0;
   }
-  ids_.clear();
-  positions_.clear();
-  logit_rows_.clear();
-  rows_.clear();
-  entries_.clear();
+  clear_step();
   choose_kind();
   for (const auto& sequence : running_)
     if (sequence->decoding() && !sequence->paused && !last_hidden_) add_rows(*sequence, 1);
   step_decoding_ = static_cast<int>(ids_.size());
   add_prompt_rows(step_decoding_);
   batch_ = {ids_, positions_, rows_, logit_rows_, last_hidden_};
-  return batch_;
+  may_be_followed_ = !entries_.empty() && step_decoding_ == std::ssize(ids_) && specs_.size() == entries_.size();
+}
+
+void Scheduler::clear_step() {
+  ids_.clear();
+  positions_.clear();
+  logit_rows_.clear();
+  rows_.clear();
+  entries_.clear();
+  specs_.clear();
 }
 
 void Scheduler::add_prompt_rows(int n_decoding) {
@@ -84,11 +95,11 @@ void Scheduler::note_pauses() {
   }
 }
 
-void Scheduler::took(double seconds) {
-  constexpr size_t many_rows = 128;
-  pace_.took(step_decoding_, static_cast<int>(ids_.size()) - step_decoding_, seconds);
-  if (ids_.size() < many_rows || seconds <= 0) return;
-  rows_per_second_ = static_cast<double>(ids_.size()) / seconds;
+void Scheduler::took(Rows rows, double seconds) {
+  constexpr int many_rows = 128;
+  pace_.took(rows.decoding, rows.all - rows.decoding, seconds);
+  if (rows.all < many_rows || seconds <= 0) return;
+  rows_per_second_ = rows.all / seconds;
 }
 
 // How a prompt is cut changes no bit of its result, so the clock may decide it.
@@ -124,12 +135,73 @@ void Scheduler::add_rows(Sequence& s, int n_rows) {
     positions_.push_back(at);
   }
   rows_.push_back({first_row, n_rows, s.n_past, s.pages.data(), std::max(s.slot, 0)});
-  Entry entry{&s, first_row, n_rows, static_cast<int32_t>(logit_rows_.size()), 0, false};
+  Entry entry{&s, first_row, n_rows, static_cast<int32_t>(logit_rows_.size()), 0, false, -1};
   entry.samples = end == static_cast<int32_t>(s.tokens.size()) && s.n_generated() < s.max_tokens;
   const int32_t report_from = s.request->prompt_logits ? std::max(s.n_past, s.prompt_reported) : s.n_prompt;
   for (int32_t at = s.n_past; at < end; ++at)
     if ((at >= report_from && at < s.n_prompt) || (entry.samples && at == end - 1)) logit_rows_.push_back(first_row + at - s.n_past);
   entry.n_logits = static_cast<int32_t>(logit_rows_.size()) - entry.first_logit;
+  if (entry.samples) draw_on_device(entry, s.n_generated());
+  entries_.push_back(entry);
+}
+
+void Scheduler::draw_on_device(Entry& entry, int index) {
+  if (!device_.samples()) return;
+  auto spec = device_draw(*entry.sequence, index);
+  if (!spec) return;
+  spec->row = entry.first_logit + entry.n_logits - 1;
+  entry.spec = static_cast<int32_t>(specs_.size());
+  specs_.push_back(*spec);
+}
+
+// ---- a step behind the one under way ------------------------------------------------------------------------------------
+
+bool Scheduler::follow_step() {
+  if (!can_follow()) return false;
+  std::swap(entries_, before_);
+  clear_step();
+  for (const Entry& before : before_)
+    if (goes_on(*before.sequence)) add_following_row(before);
+  step_decoding_ = static_cast<int>(ids_.size());
+  batch_ = {ids_, positions_, rows_, logit_rows_, false};
+  may_be_followed_ = !entries_.empty() && specs_.size() == entries_.size();
+  return !entries_.empty();  // all of them may have been abandoned meanwhile
+}
+
+// Whether it has a row behind the one under way, as far as is known.
+bool Scheduler::goes_on(const Sequence& s) const { return !s.over && !s.abandoned && !s.expired && s.n_generated() + 1 < s.max_tokens; }
+
+// Nobody would start, come back or be preempted, and those in the step under way have room for one more token each.
+bool Scheduler::can_follow() const {
+  if (!may_be_followed_) return false;
+  if (!waiting_.empty() && (places_changed_ || EngineClock::now() - looked_ > look_after)) return false;
+  bool any = false;
+  int new_pages = 0;
+  for (const auto& sequence : running_) {
+    const Sequence& s = *sequence;
+    if (s.under_way == 0 && (s.restore || s.room_rows(1) > 0)) return false;
+    if (s.under_way == 0 || !goes_on(s)) continue;
+    if (s.channel.room() < 2) return false;
+    any = true;
+    if (static_cast<size_t>(s.n_past + 2) > s.pages.size() * static_cast<size_t>(options_.page_tokens)) ++new_pages;
+  }
+  return any && new_pages <= pool_.pages_total() - pool_.pages_pinned();
+}
+
+void Scheduler::add_following_row(const Entry& before) {
+  Sequence& s = *before.sequence;
+  const int32_t past = s.n_past + 1, row = static_cast<int32_t>(ids_.size());
+  if (static_cast<size_t>(past + 1) > s.pages.size() * static_cast<size_t>(options_.page_tokens)) {
+    const int32_t page = obtain_page();
+    CHECK(page >= 0);  // see can_follow
+    s.pages.push_back(page);
+  }
+  ids_.push_back(sampled_before(before.spec));
+  positions_.push_back(past);
+  rows_.push_back({row, 1, past, s.pages.data(), std::max(s.slot, 0)});
+  logit_rows_.push_back(row);
+  Entry entry{&s, row, 1, row, 1, true, -1};
+  draw_on_device(entry, s.n_generated() + 1);
   entries_.push_back(entry);
 }
 
@@ -161,6 +233,8 @@ void Scheduler::remember(Sequence& s) {
 }
 
 std::shared_ptr<Sequence> Scheduler::retire(Sequence& s, bool keep) {
+  CHECK(s.under_way == 0);
+  places_changed_ = true;
   if (keep) put_away(s);
   release(s);
   return remove_running(s);

@@ -23,6 +23,11 @@
 // plus one, so the most important sequence always gets on.
 //
 // State that is found on disk is read by the disk's thread while others compute, and put back piece by piece before a step.
+//
+// On a device that draws tokens itself, a step in which every row decodes and is drawn there can be followed by another one of the same
+// sequences before its ids are known here. What changes the state of sequences (starting, preempting, retiring, remembering) waits until no
+// step under way has rows of them. A sequence that turns out to have ended has one row too many under way by then: its id was the true one,
+// so the state behind that row is that of all of the sequence's tokens, and is remembered as such; what was drawn from it is dropped.
 class Scheduler {
  public:
   struct Entry {  // what one step does for one sequence
@@ -30,7 +35,9 @@ class Scheduler {
     int32_t first_row = 0, n_rows = 0;
     int32_t first_logit = 0, n_logits = 0;  // in the logits tensor; the last one belongs to the last row
     bool samples = false;                   // the last row's logits give the next token
+    int32_t spec = -1;                      // which of specs() draws it on the device; -1: the host does
   };
+  struct Rows { int decoding = 0, all = 0; };  // of a step
 
   // Bytes of a page and a slot; disk: may be null.
   struct Sizes { size_t page_bytes = 0, slot_bytes = 0; };
@@ -44,10 +51,16 @@ class Scheduler {
   void arrive(Sequence& sequence);
   // Starts what can be started, then lays out the next step. Empty: nothing can run (no work, all readers are slow, or state is still
   // being read; restored() tells whether something of that has arrived).
-  const Batch& next_step();
+  void next_step();
+  // The step behind the one laid out last, which is under way. False: that one must be waited for first.
+  bool follow_step();
+  bool may_be_followed() const { return may_be_followed_; }  // the step laid out last
   bool restored() const { return restored_; }
+  const Batch& batch() const { return batch_; }
   std::span<const Entry> entries() const { return entries_; }
-  void took(double seconds);  // the step, so that later ones can be cut to last a bearable time
+  std::span<const SampleSpec> specs() const { return specs_; }  // drawn on the device, by their logit row
+  Rows rows() const { return {step_decoding_, static_cast<int>(ids_.size())}; }
+  void took(Rows rows, double seconds);  // a step, so that later ones can be cut to last a bearable time
   // After the step: the rows are in the state. Takes snapshots that are due, so it may copy slots.
   void advance(const Entry& entry);
   // Takes a running sequence out. Its state is remembered for later prompts when `keep`.
@@ -61,6 +74,7 @@ class Scheduler {
 
  private:
   void note_pauses();
+  void clear_step();
   void choose_kind();
   int bearable_chunk() const;
   int chunk(const Sequence& sequence, int at_most) const;
@@ -68,6 +82,10 @@ class Scheduler {
   bool keeps_snapshots(const Sequence& sequence) const;
   void add_prompt_rows(int n_decoding);
   void add_rows(Sequence& sequence, int n_rows);
+  bool can_follow() const;
+  bool goes_on(const Sequence& sequence) const;
+  void add_following_row(const Entry& before);
+  void draw_on_device(Entry& entry, int index);
   void remember(Sequence& sequence);
   void start_waiting();
   std::optional<size_t> next_waiting() const;
@@ -101,6 +119,7 @@ class Scheduler {
 
   static constexpr std::chrono::seconds stalled_after{2};  // a reader this far behind gives its place up when others wait for one
   static constexpr std::chrono::seconds fair_after{2};     // how long a tenant without any place waits for one of those that have several
+  static constexpr std::chrono::milliseconds look_after{50};  // how long steps follow each other while somebody waits
   double rows_per_second_ = 0;  // of the last steps with many rows; 0: unknown
   Device& device_;
   const EngineOptions options_;
@@ -115,6 +134,8 @@ class Scheduler {
   Tenants tenants_;
   Pace pace_;
   int step_decoding_ = 0;  // rows of the step that decode; the others are of prompts
+  bool may_be_followed_ = false, places_changed_ = false;  // since who may start was last looked at
+  EngineClock::time_point looked_;
   bool restored_ = false;
   CacheHit hit_;
   bool last_hidden_ = false;
@@ -123,6 +144,7 @@ class Scheduler {
   std::vector<TokenId> ids_;
   std::vector<int32_t> positions_, logit_rows_;
   std::vector<SequenceRows> rows_;
-  std::vector<Entry> entries_;
+  std::vector<Entry> entries_, before_;  // before_: of the step that is followed
+  std::vector<SampleSpec> specs_;
   std::vector<Sequence*> prompts_;
 };

@@ -46,6 +46,9 @@ struct Sequence {
   EngineClock::time_point started, first_token, last_token, paused_since;
   bool paused = false;
   float surprise = 0;               // mirostat's mu
+  int32_t under_way = 0;            // steps under way that have rows of it
+  bool over = false;                // it has ended, and leaves when no step under way has a row of it any more
+  std::optional<Error> failure;     // how it has ended, when over
 
   int n_generated() const { return static_cast<int>(tokens.size()) - n_prompt; }
   int n_pending() const { return static_cast<int>(tokens.size()) - n_past; }

@@ -58,6 +58,14 @@ size_t wanted_context(const Model& model, const EngineOptions& o) {
 }
 }  // namespace
 
+EngineOptions with_device_sizes(EngineOptions o, const Device& device) {
+  if (o.max_batch_tokens == 0) o.max_batch_tokens = std::max(device.prompt_rows(), o.prefill_chunk);
+  if (o.prefill_chunk == 0) o.prefill_chunk = std::min(device.prompt_rows(), o.max_batch_tokens);
+  if (o.snapshot_every_tokens < 0) o.snapshot_every_tokens = std::max(device.prompt_rows(), o.prefill_chunk);
+  o.max_batch_tokens = std::max(o.max_batch_tokens, o.max_sequences + 1);
+  return o;
+}
+
 size_t least_state_bytes(const Device& device, const Model& model, const EngineOptions& options, int context_tokens) {
   return needs_of(device, model, options).least(static_cast<size_t>(std::max(context_tokens, 1)));
 }

@@ -1,5 +1,6 @@
 // fairness: who goes first, who gives way, when an answer ends by the clock, and how long others wait for a long prompt.
 #include "engine/harness.h"
+#include "engine/plan.h"
 #include "engine/scheduler.h"
 
 using namespace harness;
@@ -35,7 +36,7 @@ struct Simulation {
   Scheduler scheduler;
   std::vector<std::unique_ptr<Generation>> requests;
   double step_s = 0.01, prompt_row_s = 0.0002, decode_row_s = 0.0005;
-  Simulation(EngineOptions o) : options(o), scheduler(device, o, {4000, 32, 0}, false, {64 * 32, 0}, nullptr) { (void)device.allocate_state({}, {4000, 32, 0}); }
+  Simulation(EngineOptions o) : options(with_device_sizes(o, device)), scheduler(device, options, {4000, 32, 0}, false, {64 * 32, 0}, nullptr) { (void)device.allocate_state({}, {4000, 32, 0}); }
 
   std::shared_ptr<Sequence> add(int n_prompt, int max_tokens) {
     requests.push_back(std::make_unique<Generation>(request(random_ids(n_prompt, requests.size()), max_tokens)));
@@ -51,7 +52,7 @@ struct Simulation {
     for (const auto& e : scheduler.entries()) (e.sequence->decoding() ? done.decoding : done.prompt) += e.n_rows;
     done.alone = step_s + decode_row_s * done.decoding;
     done.seconds = done.alone + prompt_row_s * done.prompt;
-    scheduler.took(done.seconds);
+    scheduler.took(scheduler.rows(), done.seconds);
     std::vector<Sequence*> finished;
     for (const auto& e : scheduler.entries()) {
       scheduler.advance(e);

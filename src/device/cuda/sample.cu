@@ -109,6 +109,26 @@ __device__ void deliver(const SampleArgs& a, int32_t id) {
 // What the largest logit alone decides: the row has no numbers to draw from, or must be taken there.
 __device__ int32_t largest(uint64_t peak) { return key_of(peak) == kNan || value_of(key_of(peak)) == -INFINITY ? -1 : id_of(peak); }
 
+// Of the whole warp: adds to the counters of a bin (negative: none). Where all meet in one bin they add up first: it may hold nearly every id.
+__device__ void add_to_bin(uint64_t* mass, uint32_t* count, int32_t bin, uint64_t m) {
+  const uint32_t adding = __ballot_sync(~0u, bin >= 0);
+  if (adding == 0) return;
+  const int32_t leader = __shfl_sync(~0u, bin, __ffs(static_cast<int>(adding)) - 1);
+  auto* masses = reinterpret_cast<unsigned long long*>(mass);
+  if (!__all_sync(~0u, bin < 0 || bin == leader)) {
+    if (bin < 0) return;
+    atomicAdd(masses + bin, m);
+    if (count) atomicAdd(count + bin, 1u);
+    return;
+  }
+  uint64_t sum = bin < 0 ? 0 : m;
+#pragma unroll
+  for (int o = 16; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
+  if (threadIdx.x % 32 != 0) return;
+  atomicAdd(masses + leader, sum);
+  if (count) atomicAdd(count + leader, static_cast<uint32_t>(__popc(adding)));
+}
+
 struct Row {
   const float* logits;
   int32_t n;  // that may be drawn
@@ -161,9 +181,9 @@ __global__ void __launch_bounds__(kSampleThreads) sample_peaks(const SampleArgs 
 
 // ---- weigh ---------------------------------------------------------------------------------------------------------------
 
-// The first bin up to whose end there is at least `wanted`; before[b]: what lies before bin b, before[kSampleBins]: all.
-template <class T> __device__ int32_t bin_with(const T* before, T wanted) {
-  int32_t low = 0, high = kSampleBins - 1;
+// The first bin of the range up to whose end there is at least `wanted`; before[b]: what lies before bin b, before[kSampleBins]: all.
+template <class T> __device__ int32_t bin_with(const T* before, T wanted, Range range = {0, kSampleBins - 1}) {
+  int32_t low = range.first, high = range.last;
   while (low < high) {
     const int32_t middle = (low + high) / 2;
     if (before[middle + 1] >= wanted) high = middle;
@@ -219,6 +239,21 @@ __device__ void scan_bins(const Scratch& s, uint64_t* mass, uint32_t* count) {
   __syncthreads();
 }
 
+// A logit that at least k reach, so that the k largest lie above: the k-th largest of the chunks' peaks. Minus infinity where there are too few.
+__device__ float kth_peak(const Scratch& s, int32_t n_chunks, int32_t k) {
+  __shared__ uint64_t peaks[kSampleThreads];
+  __shared__ float found;
+  if (k > n_chunks || n_chunks > kSampleThreads) return -INFINITY;
+  const auto t = static_cast<int32_t>(threadIdx.x);
+  peaks[t] = t < n_chunks ? s.peaks[t] : 0;
+  __syncthreads();
+  int32_t larger = 0;
+  for (int32_t c = 0; c < n_chunks; c++) larger += peaks[c] > peaks[t];
+  if (t < n_chunks && larger == k - 1) found = value_of(key_of(peaks[t]));
+  __syncthreads();
+  return found;
+}
+
 __global__ void __launch_bounds__(kSampleThreads) sample_weigh(const SampleArgs a) {
   __shared__ uint64_t mass[kSampleBins + 1];
   __shared__ uint32_t count[kSampleBins + 1];
@@ -236,10 +271,11 @@ __global__ void __launch_bounds__(kSampleThreads) sample_weigh(const SampleArgs 
   uint32_t low = ~0u;
   for (int c = threadIdx.x; c < a.n_chunks; c += kSampleThreads) peak = Max()(peak, s.peaks[c]), low = min(low, s.lows[c]);
   peak = reduced(peak, Max()), low = reduced(low, Min());
+  const bool limited = is_limited(spec, row);
   Plan p{};
   p.best = value_of(key_of(peak));
   const bool drawn = largest(peak) >= 0 && p.best < INFINITY;
-  p.reach = fminf(p.best - value_of(low), kReach * spec.temperature);
+  p.reach = fminf(p.best - fmaxf(value_of(low), limited ? kth_peak(s, a.n_chunks, spec.top_k) : -INFINITY), kReach * spec.temperature);
   p.cut = spec.min_p > 0 ? fminf(fmaxf(-spec.temperature * logf(spec.min_p), 0.0f), p.reach) : p.reach;
   p.n_kept = p.cut < p.reach ? kSampleBins / 2 : kSampleBins;
   p.way = !drawn ? Way::done : has_order(spec, row) ? Way::by_order : Way::by_id;
@@ -249,7 +285,6 @@ __global__ void __launch_bounds__(kSampleThreads) sample_weigh(const SampleArgs 
   }
   if (p.way == Way::done) return;
   uint64_t total = 0;
-  const bool limited = is_limited(spec, row);
 #pragma unroll
   for (int j = 0; j < kEach; j++) {
     const bool kept = x[j] > -INFINITY && p.best - x[j] <= (p.way == Way::by_id ? p.cut : p.reach);
@@ -258,21 +293,7 @@ __global__ void __launch_bounds__(kSampleThreads) sample_weigh(const SampleArgs 
       total += m;
       continue;
     }
-    // Where a whole warp meets in one bin, it adds up first: one bin may hold nearly every id.
-    const int32_t bin = m > 0 ? bin_of(p, x[j]) : -1, leader = __shfl_sync(~0u, bin, 0);
-    if (__all_sync(~0u, bin == leader)) {
-      if (bin < 0) continue;
-      uint64_t sum = m;
-#pragma unroll
-      for (int o = 16; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
-      if (threadIdx.x % 32 == 0) {
-        atomicAdd(reinterpret_cast<unsigned long long*>(s.mass + bin), sum);
-        if (limited) atomicAdd(s.count + bin, 32u);
-      }
-    } else if (bin >= 0) {
-      atomicAdd(reinterpret_cast<unsigned long long*>(s.mass + bin), m);
-      if (limited) atomicAdd(s.count + bin, 1u);
-    }
+    add_to_bin(s.mass, limited ? s.count : nullptr, m > 0 ? bin_of(p, x[j]) : -1, m);
   }
   if (p.way == Way::by_id) {
     total = reduced(total, Sum());
@@ -353,7 +374,7 @@ struct SortedList {
 struct WholeRow {
   Row row;
   __device__ Run find(const Plan& p, float temperature, int32_t bin, Wanted wanted) const {
-    __shared__ unsigned long long mass[256];
+    __shared__ uint64_t mass[256];
     __shared__ uint32_t count[256];
     __shared__ uint64_t reached_mass;  // before the digit in which it is reached
     __shared__ uint32_t reached_count, digit;
@@ -363,16 +384,16 @@ struct WholeRow {
       __syncthreads();
       mass[threadIdx.x] = 0, count[threadIdx.x] = 0;
       __syncthreads();
-      for (int32_t id = threadIdx.x; id < row.n; id += kSampleThreads) {
-        const uint32_t key = key_of(row[id]);
-        if (!is_in(p, row[id], temperature, bin) || (shift < 24 && key >> (shift + 8) != prefix)) continue;
-        atomicAdd(mass + (key >> shift & 255), static_cast<unsigned long long>(mass_of(row[id], p.best, temperature)));
-        atomicAdd(count + (key >> shift & 255), 1u);
+      for (int32_t tile = 0; tile < row.n; tile += kSampleThreads) {
+        const float x = row[tile + static_cast<int32_t>(threadIdx.x)];
+        const uint32_t key = key_of(x);
+        const bool counts = is_in(p, x, temperature, bin) && (shift == 24 || key >> (shift + 8) == prefix);
+        add_to_bin(mass, count, counts ? static_cast<int32_t>(key >> shift & 255) : -1, counts ? mass_of(x, p.best, temperature) : 0);
       }
       __syncthreads();
       // Larger keys come first: thread t has digit 255 - t.
       const uint32_t d = 255 - threadIdx.x;
-      const Scanned<uint64_t> masses = scanned(static_cast<uint64_t>(mass[d]));
+      const Scanned<uint64_t> masses = scanned(mass[d]);
       const Scanned<uint32_t> counts = scanned(count[d]);
       const uint64_t m = mass_before + masses.before;
       const uint32_t c = count_before + counts.before;
@@ -414,12 +435,12 @@ template <class View> __device__ int32_t draw_by_order(const View& view, const S
   }
   if (spec.top_p < 1) {
     const uint64_t wanted = min(kept, share_of(kept, spec.top_p));
-    const int32_t b = bin_with(before, wanted);
+    const int32_t b = bin_with(before, wanted, p.top_p);
     kept = min(kept, before[b] + view.find(p, spec.temperature, b, {.mass = wanted - before[b]}).mass);
   }
   kept = kept_by_min_p(spec, p, before, kept);
   const uint64_t wanted = target_of(kept, spec.uniform) + 1;
-  const int32_t b = bin_with(before, wanted);
+  const int32_t b = bin_with(before, wanted, p.draw);
   return view.find(p, spec.temperature, b, {.mass = wanted - before[b]}).last_id;
 }
 
