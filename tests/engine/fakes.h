@@ -48,9 +48,11 @@ struct Watch {
   std::vector<Step> steps;                    // when `record`
   bool record = false;
   std::atomic<int> delay_us{0};
-  std::atomic<int> fail_step{-1};             // finish() of this step fails
+  std::atomic<int> fail_step{-1};             // finish() or await() of this step fails
+  std::atomic<int> refuse_step{-1};           // submit() of this step fails
   std::atomic<bool> give_nan{false};
   std::atomic<uint64_t> n_steps{0}, slot_errors{0}, page_copies{0};
+  std::atomic<uint64_t> n_followed{0};        // steps submitted while another one was under way
   uint64_t (*count_allocations)() = nullptr;  // of the calling thread
   std::vector<uint64_t> allocations_at_step;  // reserved by the test
 };
@@ -76,11 +78,13 @@ class FakeEncoder final : public Encoder {
   Routes route(const Tensor&, int, bool) override { return {}; }
   Tensor experts(const Tensor&, const Routes&, const Weight&, const Weight&, const Weight&, Activation) override { return {}; }
   Tensor gated_delta(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const DeltaWeights&, const DeltaDims&, StateRef, const Batch&) override { return {}; }
-  Batch batch;  // what finish() will run
+  void sample(const Tensor&, std::span<const SampleSpec> wanted) override { specs = wanted; }
+  Batch batch;  // what finish() or submit() will run
+  std::span<const SampleSpec> specs;
   float* arena = nullptr;
 };
 
-class FakeDevice final : public Device {
+class FakeDevice : public Device {
  public:
   FakeDevice(Kind kind, std::shared_ptr<Watch> watch) : kind_(kind), watch_(std::move(watch)) {}
   std::string name() const override { return "fake"; }
@@ -120,25 +124,26 @@ class FakeDevice final : public Device {
     if (watch_->count_allocations && watch_->allocations_at_step.size() < watch_->allocations_at_step.capacity())
       watch_->allocations_at_step.push_back(watch_->count_allocations());
     encoder_.arena = arena_.data();
+    encoder_.specs = {};
     return encoder_;
   }
-  Status finish() override {
+  Status finish() override { return run(encoder_.batch); }
+  std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
+
+ protected:
+  struct Slot { uint64_t hash = 0; int32_t count = 0; };
+
+  Status run(const Batch& batch) {
     const int step = static_cast<int>(watch_->n_steps++);
     if (const int us = watch_->delay_us; us > 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
     if (step == watch_->fail_step) return Error{Code::device, "fake: told to fail"};
-    if (watch_->record) note(encoder_.batch);
+    if (watch_->record) note(batch);
     int logit = 0;
-    for (const SequenceRows& s : encoder_.batch.sequences)
-      for (int32_t r = 0; r < s.n_rows; ++r) run_row(s, r, logit);
+    for (const SequenceRows& s : batch.sequences)
+      for (int32_t r = 0; r < s.n_rows; ++r) run_row(batch, s, r, logit);
     return ok_status();
   }
-  std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
-
- private:
-  struct Slot { uint64_t hash = 0; int32_t count = 0; };
-
-  void run_row(const SequenceRows& s, int32_t r, int& logit) {
-    const Batch& b = encoder_.batch;
+  void run_row(const Batch& b, const SequenceRows& s, int32_t r, int& logit) {
     const int32_t row = s.first_row + r, index = s.past + r;
     const TokenId id = b.ids[static_cast<size_t>(row)];
     if (b.positions[static_cast<size_t>(row)] != index) ++watch_->slot_errors;

@@ -13,8 +13,9 @@ struct Rig {
   std::shared_ptr<fake::Watch> watch = std::make_shared<fake::Watch>();
   fake::Kind kind;
   std::unique_ptr<Engine> engine;
-  explicit Rig(fake::Kind k, EngineOptions options = {}, int max_positions = 2048) : kind(k) {
-    auto made = make_engine(std::make_unique<fake::FakeDevice>(k, watch), std::make_unique<fake::FakeModel>(k, max_positions), options);
+  explicit Rig(fake::Kind k, EngineOptions options = {}, int max_positions = 2048) : Rig(k, options, max_positions, [](auto... args) { return std::make_unique<fake::FakeDevice>(args...); }) {}
+  template <class MakeDevice> Rig(fake::Kind k, const EngineOptions& options, int max_positions, const MakeDevice& make_device) : kind(k) {
+    auto made = make_engine(make_device(k, watch), std::make_unique<fake::FakeModel>(k, max_positions), options);
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     if (made) engine = std::move(*made);
   }
