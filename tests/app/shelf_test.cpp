@@ -104,7 +104,7 @@ class FakeLibrary final : public Library {
     for (const auto& [name, bytes] : world_.sizes) all.push_back({.info = named(name), .path = "/models/" + name + ".gguf", .pinned = world_.pinned.contains(name)});
     return all;
   }
-  size_t available_bytes() override {
+  size_t available_bytes(const std::string&) override {
     const std::lock_guard lock(world_.mutex);
     return world_.memory;
   }
