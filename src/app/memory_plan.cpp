@@ -29,9 +29,10 @@ void record(Device& device, const Model& model, int n_sequences, int rows, int p
   model.forward(device.begin(), {ids, positions, sequences, logit_rows});
 }
 
-Result<size_t> measure_scratch(const DryDevice& dry, const Model& model, const EngineOptions& o) {
+// all: of what may be asked for, because memory is taken once.
+Result<size_t> measure_scratch(const DryDevice& dry, const Model& model, const EngineOptions& o, bool all) {
   TRY_STATUS(dry.device->allocate_state(model.states(), {1, o.page_tokens, 1}));
-  const int context = std::min(o.context_tokens > 0 ? o.context_tokens : own_context(model.config()), kDeepContext);
+  const int deepest = o.context_tokens > 0 ? o.context_tokens : own_context(model.config()), context = all ? deepest : std::min(deepest, kDeepContext);
   const int rows = std::clamp(std::min(o.prefill_chunk, o.max_batch_tokens), 1, context);
   record(*dry.device, model, 1, rows, context - rows, o.page_tokens);
   record(*dry.device, model, o.max_sequences, 1, context - 1, o.page_tokens);
@@ -47,7 +48,7 @@ Result<MemoryPlanner> MemoryPlanner::open(const WeightFile& file, const DeviceOp
   TRY(planner.dry_, make_dry_device(device));
   TRY(planner.loaded_, load_model(file, *planner.dry_.device));
   const Model& model = *planner.loaded_.model;
-  TRY(planner.scratch_, measure_scratch(planner.dry_, model, engine));
+  TRY(planner.scratch_, measure_scratch(planner.dry_, model, engine, planner.own_memory()));
   const int context = engine.context_tokens > 0 ? engine.context_tokens : std::min(own_context(model.config()), kLeastContext);
   planner.least_state_ = least_state_bytes(*planner.dry_.device, model, engine, context);
   return planner;

@@ -82,6 +82,7 @@ class CudaDevice final : public Device {
 
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
     TRY(auto weight, uploader_.matrix(source));
+    if (recording_) TRY_STATUS(uploader_.settle());  // what is recorded holds on to its factor
     return std::unique_ptr<Weight>(std::move(weight));
   }
   Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) override {
@@ -148,7 +149,8 @@ class CudaDevice final : public Device {
   }
 
   Encoder& begin() override {
-    if (uploader_.under_way()) uploads_ = uploader_.end();
+    uploads_ = uploader_.settle();
+    recording_ = true;
     encoder_.reset();
     staged_ = 0;
     return encoder_;
@@ -166,6 +168,7 @@ class CudaDevice final : public Device {
   }
 
   Status finish() override {
+    recording_ = false;
     if (dead_) return *dead_;
     ++steps_;
     const Status status = run();
@@ -176,7 +179,8 @@ class CudaDevice final : public Device {
 
  private:
   Status run() {
-    TRY_STATUS(std::exchange(uploads_, ok_status()));
+    TRY_STATUS(uploads_);
+    TRY_STATUS(uploader_.settle());
     encoder_.end();
     if (encoder_.refusal()) return Error{Code::unsupported, std::string("cannot run a step on the GPU: ") + encoder_.refusal()};
     if (encoder_.arena.refused_bytes() > 0) return no_memory("a step", encoder_.arena.refused_bytes(), cudaErrorMemoryAllocation);
@@ -311,7 +315,8 @@ class CudaDevice final : public Device {
   Graphs graphs_;
   std::optional<Profile> profile_;
   mutable cudaError_t noted_ = cudaSuccess;
-  Status uploads_ = ok_status();  // of those that nobody has ended
+  bool recording_ = false;
+  Status uploads_ = ok_status();
   int steps_ = 0;
   mutable std::optional<Error> dead_;
 };

@@ -30,6 +30,7 @@ Matrix tiles_of(const cpu::PackedMatrix& m) {
 }  // namespace
 
 Status Uploader::start() {
+  under_way_ = true;
   if (stream_) return ok_status();
   const Timer timer(times_.memory_s);
   CUDA_TRY("start uploads to the GPU", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
@@ -55,6 +56,7 @@ void Uploader::drop_staging() {
   if (largest_) cudaFree(largest_);
   stream_ = nullptr, largest_ = nullptr;
   now_ = 0;
+  under_way_ = false;
   pending_.clear();
   team_.reset();
 }
@@ -177,16 +179,23 @@ Result<std::unique_ptr<DeviceVector>> Uploader::vector(std::span<const float> va
   return weight;
 }
 
-Status Uploader::end() {
-  if (!stream_) return ok_status();
+Status Uploader::settle() {
+  if (!under_way_) return ok_status();
   const Timer timer(times_.wait_s);
   std::vector<uint32_t> largest(pending_.size());
-  cudaError_t code = cudaMemcpyAsync(largest.data(), largest_, largest.size() * sizeof(uint32_t), cudaMemcpyDeviceToHost, stream_);
-  if (code == cudaSuccess) code = cudaStreamSynchronize(stream_);
-  for (size_t i = 0; i < pending_.size() && code == cudaSuccess; i++) set_unit(pending_[i]->strips, largest[i]);
-  drop_staging();
-  CUDA_TRY("upload weights", code);
+  CUDA_TRY("upload weights", cudaMemcpyAsync(largest.data(), largest_, largest.size() * sizeof(uint32_t), cudaMemcpyDeviceToHost, stream_));
+  CUDA_TRY("upload weights", cudaMemsetAsync(largest_, 0, largest.size() * sizeof(uint32_t), stream_));
+  CUDA_TRY("upload weights", cudaStreamSynchronize(stream_));
+  for (size_t i = 0; i < pending_.size(); i++) set_unit(pending_[i]->strips, largest[i]);
+  pending_.clear();
+  under_way_ = false;
   return ok_status();
+}
+
+Status Uploader::end() {
+  Status settled = settle();
+  drop_staging();
+  return settled;
 }
 
 }  // namespace cuda

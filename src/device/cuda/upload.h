@@ -22,10 +22,10 @@ class Uploader {
   // The bytes are on their way when these return; the source is not read any more.
   Result<std::unique_ptr<DeviceMatrix>> matrix(const MatrixSource& source);
   Result<std::unique_ptr<DeviceVector>> vector(std::span<const float> values);
-  // Waits for everything under way, settles what the GPU found out about strips, and gives back what was only needed for uploads. All matrices uploaded
-  // since the last end still exist.
-  Status end();
-  bool under_way() const { return stream_ != nullptr; }
+  // Waits for everything under way and settles what the GPU found out about strips: before anything is read. All matrices uploaded since the last time
+  // still exist.
+  Status settle();
+  Status end();  // the same, and gives back what only uploads need; more may follow
   size_t bytes() const { return slabs_.bytes(); }  // of GPU memory, for good
   const UploadTimes& times() const { return times_; }
 
@@ -57,6 +57,7 @@ class Uploader {
   cudaStream_t stream_ = nullptr;
   Stage stages_[kStages];
   int now_ = 0;
+  bool under_way_ = false;
   uint32_t* largest_ = nullptr;          // GPU memory: of each pending matrix
   std::vector<DeviceMatrix*> pending_;   // strips without their unit
   UploadTimes times_;
