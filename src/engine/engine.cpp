@@ -84,6 +84,7 @@ class LocalEngine final : public Engine {
   void conclude(Sequence& sequence, std::optional<Error> error);
   void append(Sequence& sequence, TokenId id, std::span<const float> row);
   void end(Sequence& sequence, std::optional<Error> error, bool keep);  // keep: its state is remembered
+  void end_all(const Error& error);
   void note_stats();
 
   std::unique_ptr<Device> device_;
@@ -110,7 +111,7 @@ class LocalEngine final : public Engine {
   std::vector<TokenId> jump_;  // what a constraint appends
   EngineStats counted_;
   mutable std::mutex stats_mutex_;
-  EngineStats stats_;    // a copy for everyone
+  EngineStats stats_;    // a copy for everyone; its fault is the first and the last
   std::deque<Divergence> recent_;  // the last prompts, without token ids
   std::thread thread_;
 };
@@ -134,6 +135,7 @@ Status LocalEngine::check(const Generation& request) const {
 
 Result<Finish> LocalEngine::generate(const Generation& request, const TokenSink& out, std::stop_token stop) {
   TRY_STATUS(check(request));
+  if (std::string fault = stats().fault; !fault.empty()) return Error{Code::device, std::move(fault)};
   if (!mailbox_.enter()) return Error{Code::overloaded, "cannot answer: too many requests are waiting"};
   auto sequence = std::make_shared<Sequence>(request, context_tokens_, page_tokens_, model_->config().vocab_size);
   Result<Finish> result = Error{Code::cancelled, "cannot answer: the engine is shutting down"};
@@ -193,6 +195,7 @@ void LocalEngine::run() {
     for (const auto& sequence : scheduler_.waiting())
       if (sequence->age == 0) scheduler_.arrive(*sequence);
     drop_abandoned();
+    if (const Error* dead = device_->dead()) end_all(*dead);
     const bool worked = step();
     note_stats();
     // Waiting sequences are looked at again: a slow reader may have become slow enough to lose its place. So are deadlines.
@@ -200,9 +203,15 @@ void LocalEngine::run() {
     if (!worked) mailbox_.wait(idle ? 60000ms : 100ms);
   }
   while (n_flights_ > 0) land();
-  const Error gone{Code::cancelled, "cannot answer: the engine is shutting down"};
-  while (!scheduler_.running().empty()) end(*scheduler_.running().back(), gone, false);
-  for (const auto& sequence : scheduler_.waiting()) sequence->channel.close(gone);
+  end_all({Code::cancelled, "cannot answer: the engine is shutting down"});
+}
+
+void LocalEngine::end_all(const Error& error) {
+  while (!scheduler_.running().empty()) {
+    Sequence& s = *scheduler_.running().back();
+    end(s, s.over ? std::exchange(s.failure, std::nullopt) : error, false);
+  }
+  for (const auto& sequence : scheduler_.waiting()) sequence->channel.close(error);
   scheduler_.waiting().clear();
 }
 
@@ -253,6 +262,7 @@ void LocalEngine::land() {
   if (!drawn) return fail(flight, drawn.error());
   const bool host_draws = std::ranges::any_of(flight.entries, [](const auto& entry) { return entry.n_logits > (entry.spec < 0 ? 0 : 1); });
   const std::span<const float> rows = host_draws ? device_->host(flight.logits) : std::span<const float>();
+  if (const Error* dead = host_draws ? device_->dead() : nullptr) return fail(flight, *dead);
   const EngineClock::time_point now = EngineClock::now();
   scheduler_.took(flight.rows, seconds(now - std::max(flight.began, landed_)));
   landed_ = now;
@@ -266,6 +276,11 @@ void LocalEngine::fail(const Flight& flight, const Error& error) {
     const Flight& behind = flights_[oldest_flight_];
     if (behind.status) (void)device_->await();
     for (const auto& entry : behind.entries) --entry.sequence->under_way;
+  }
+  if (const Error* dead = device_->dead()) {  // it will not work again
+    counted_.fault = dead->message;
+    note_stats();
+    return end_all(*dead);
   }
   for (const auto& entry : flight.entries) {  // those of the step behind are among them
     Sequence& s = *entry.sequence;
@@ -295,7 +310,7 @@ void LocalEngine::deliver(const Scheduler::Entry& entry, std::span<const float> 
     }
   const bool sampled = !entry.samples || (entry.spec < 0 ? sample(s, row(entry.n_logits - 1)) : take(s, drawn[static_cast<size_t>(entry.spec)]));
   if (!sampled)
-    return conclude(s, Error{Code::device, "cannot sample token " + std::to_string(s.n_generated()) + " of the answer: its logits are no finite numbers, or its constraint leaves no token"});
+    return conclude(s, Error{Code::internal, "cannot sample token " + std::to_string(s.n_generated()) + " of the answer: its logits are no finite numbers, or its constraint leaves no token"});
   s.completed = s.finished();
   if (s.completed) conclude(s, std::nullopt);
 }

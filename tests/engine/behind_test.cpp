@@ -173,7 +173,7 @@ TEST(BehindEngine, AFailedStepEndsItsSequencesAndNothingOfItIsRemembered) {
     const Ids truth = expected(hybrid, g);
     EXPECT_TRUE(ids.size() >= 10 && ids.size() < 20 && std::equal(ids.begin(), ids.end(), truth.begin()));
     rig.watch->give_nan = true;
-    EXPECT_EQ(rig.engine->generate(g, [](const TokenEvent&) { return true; }).error().code, Code::device);
+    EXPECT_EQ(rig.engine->generate(g, [](const TokenEvent&) { return true; }).error().code, Code::internal);
     rig.watch->give_nan = false;
     EXPECT_EQ(ask(rig, g).ids, truth);
     EXPECT_EQ(rig.engine->stats().pages_free, rig.engine->stats().pages_total);

@@ -50,6 +50,7 @@ struct Watch {
   std::atomic<int> delay_us{0};
   std::atomic<int> fail_step{-1};             // finish() or await() of this step fails
   std::atomic<int> refuse_step{-1};           // submit() of this step fails
+  std::atomic<int> die_at_step{-1};           // as fail_step, and whatever comes behind it
   std::atomic<bool> give_nan{false};
   std::atomic<uint64_t> n_steps{0}, slot_errors{0}, page_copies{0};
   std::atomic<uint64_t> n_followed{0};        // steps submitted while another one was under way
@@ -128,6 +129,7 @@ class FakeDevice : public Device {
     return encoder_;
   }
   Status finish() override { return run(encoder_.batch); }
+  const Error* dead() const override { return dead_ ? &*dead_ : nullptr; }
   std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
 
  protected:
@@ -136,6 +138,8 @@ class FakeDevice : public Device {
   Status run(const Batch& batch) {
     const int step = static_cast<int>(watch_->n_steps++);
     if (const int us = watch_->delay_us; us > 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
+    if (watch_->die_at_step >= 0 && step >= watch_->die_at_step) dead_ = Error{Code::device, "fake: out of order"};
+    if (dead_) return *dead_;
     if (step == watch_->fail_step) return Error{Code::device, "fake: told to fail"};
     if (watch_->record) note(batch);
     int logit = 0;
@@ -182,6 +186,7 @@ class FakeDevice : public Device {
   std::vector<TokenId> pages_;
   std::vector<Slot> slots_;
   std::vector<float> arena_;
+  std::optional<Error> dead_;
   FakeEncoder encoder_;
 };
 
