@@ -1,80 +1,37 @@
-// device: an NVIDIA GPU as a Device: records steps, replays those of decoding as CUDA graphs.
+// device: an NVIDIA GPU as a Device.
 #include <algorithm>
 #include <list>
 #include <thread>
-#include <unordered_map>
-#include "core/hash.h"
 #include "device/cuda/calls.h"
 #include "device/cuda/encoder.h"
 #include "device/cuda/fault.h"
 #include "device/cuda/profile.h"
 #include "device/cuda/start.h"
+#include "device/cuda/steps.h"
 #include "device/cuda/upload.h"
 
 namespace cuda {
 namespace {
 
-constexpr size_t kMaxGraphs = 64;
-constexpr int64_t kGraphRows = 64;  // steps of more rows are launched kernel by kernel: their shapes hardly repeat
-
 int upload_threads(const DeviceOptions& options) { return std::max(1, options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())); }
-
-// Steps as they were recorded, most recently used first.
-class Graphs {
- public:
-  ~Graphs() { clear(); }
-  cudaGraphExec_t find(uint64_t key) {
-    const auto found = by_key_.find(key);
-    if (found == by_key_.end()) return nullptr;
-    entries_.splice(entries_.begin(), entries_, found->second);
-    return found->second->graph;
-  }
-  void keep(uint64_t key, cudaGraphExec_t graph) {
-    entries_.push_front({key, graph});
-    by_key_[key] = entries_.begin();
-    if (entries_.size() <= kMaxGraphs) return;
-    cudaGraphExecDestroy(entries_.back().graph);
-    by_key_.erase(entries_.back().key);
-    entries_.pop_back();
-  }
-  void clear() {
-    for (const Entry& e : entries_) cudaGraphExecDestroy(e.graph);
-    entries_.clear(), by_key_.clear();
-  }
-
- private:
-  struct Entry { uint64_t key; cudaGraphExec_t graph; };
-  std::list<Entry> entries_;
-  std::unordered_map<uint64_t, std::list<Entry>::iterator> by_key_;
-};
 
 class CudaDevice final : public Device {
  public:
   CudaDevice(const DeviceOptions& options, const Gpu& gpu)
-      : options_(options), gpu_(gpu), overlap_(gpu.major >= 9), uploader_(options.precision, upload_threads(options), false), limits_(limits_of(options, gpu)), encoder_(state_, tables_, limits_) {
+      : options_(options), gpu_(gpu), uploader_(options.precision, upload_threads(options), false), limits_(limits_of(options, gpu)), encoder_(state_, tables_, limits_), steps_(tables_, gpu.major >= 9, limits_.most_shared) {
     if (options.profile) encoder_.costs = &profile_.emplace().costs;
   }
   ~CudaDevice() override {
     cudaStreamSynchronize(stream_);
     if (profile_) profile_->say();
-    graphs_.clear();
+    steps_.stop();
     cudaFreeHost(staging_);
-    cudaFree(tables_memory_);
     if (stream_) cudaStreamDestroy(stream_);
   }
 
   Status start() {
     CUDA_TRY("start the GPU", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    constexpr size_t words = 4 * Tables::max_rows + Tables::max_pages + Tables::max_sequences * sizeof(SequenceOnDevice) / 4;
-    CUDA_TRY("take memory for tables", cudaMalloc(&tables_memory_, words * sizeof(int32_t)));
-    auto* at = static_cast<int32_t*>(tables_memory_);
-    tables_.ids_on_device = at;
-    tables_.positions_on_device = at += Tables::max_rows;
-    tables_.row_sequence_on_device = at += Tables::max_rows;
-    tables_.picked_on_device = at += Tables::max_rows;
-    tables_.sequences_on_device = reinterpret_cast<SequenceOnDevice*>(at += Tables::max_rows);
-    tables_.pages_on_device = at + Tables::max_sequences * sizeof(SequenceOnDevice) / 4;
-    return ok_status();
+    return steps_.start(stream_);
   }
 
   std::string name() const override { return "cuda " + gpu_.name; }
@@ -105,7 +62,7 @@ class CudaDevice final : public Device {
 
   Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
     CUDA_TRY("end the last step", cudaStreamSynchronize(stream_));
-    graphs_.clear();
+    steps_.forget_graphs();
     TRY_STATUS(state_.allocate(layers, plan, kind()));
     if (plan.scratch_bytes > 0 && !encoder_.arena.reserve(plan.scratch_bytes)) return no_memory("steps", plan.scratch_bytes, cudaErrorMemoryAllocation);
     return ok_status();
@@ -168,12 +125,25 @@ class CudaDevice final : public Device {
   }
 
   Status finish() override {
+    TRY_STATUS(submit());
+    while (steps_.under_way())
+      if (const auto ended = await(); !ended) return ended.error();
+    return ok_status();
+  }
+  bool samples() const override { return true; }
+  int prompt_rows() const override { return liked_rows(options_.precision); }
+  Status submit() override {
     recording_ = false;
     if (dead_) return *dead_;
-    ++steps_;
+    ++n_steps_;
     const Status status = run();
     if (!status) look_whether_dead(status.error());
     return status;
+  }
+  Result<std::span<const TokenId>> await() override {
+    auto drawn = steps_.await();
+    if (!drawn) look_whether_dead(drawn.error());
+    return drawn;
   }
   const Error* dead() const override { return dead_ ? &*dead_ : nullptr; }
 
@@ -186,17 +156,8 @@ class CudaDevice final : public Device {
     if (encoder_.arena.refused_bytes() > 0) return no_memory("a step", encoder_.arena.refused_bytes(), cudaErrorMemoryAllocation);
     if (options_.fault.step > 0) TRY_STATUS(injected_fault());
     if (!tables_.fits()) return Error{Code::too_large, "cannot run a step on the GPU: too many rows, sequences or pages"};
-    TRY_STATUS(send_tables());
-    if (profile_) {
-      TRY_STATUS(profile_->run(encoder_.recording, std::ssize(tables_.ids), stream_, [&](const Launch& l) { return launch(l, false); }));
-    } else if (std::ssize(tables_.ids) <= kGraphRows) {
-      TRY_STATUS(replay());
-    } else {
-      TRY_STATUS(launch_all());
-    }
-    CUDA_TRY("run a step", cudaStreamSynchronize(stream_));
     if (const cudaError_t code = std::exchange(noted_, cudaSuccess); code != cudaSuccess) return failed("run a step", code);
-    return ok_status();
+    return steps_.submit(encoder_.recording, profile_ ? &*profile_ : nullptr);
   }
 
   // A fault inside a kernel stays: from then on every call fails, whatever it asks for.
@@ -209,9 +170,9 @@ class CudaDevice final : public Device {
   }
   Status injected_fault() {
     void* none = nullptr;
-    if (options_.fault.strikes(InjectedFault::Kind::memory, steps_))
+    if (options_.fault.strikes(InjectedFault::Kind::memory, n_steps_))
       if (const cudaError_t code = cudaMalloc(&none, size_t{1} << 50); code != cudaSuccess) return no_memory("a step", size_t{1} << 50, code);
-    if (options_.fault.strikes(InjectedFault::Kind::step, steps_)) CUDA_TRY("run a step", enqueue_fault(stream_));
+    if (options_.fault.strikes(InjectedFault::Kind::step, n_steps_)) CUDA_TRY("run a step", enqueue_fault(stream_));
     return ok_status();
   }
 
@@ -240,84 +201,23 @@ class CudaDevice final : public Device {
     return static_cast<std::byte*>(staging_) + staged_ - bytes;
   }
 
-  template <class T> Status send_table(const std::vector<T>& from, T* to) {
-    if (from.empty()) return ok_status();
-    const size_t bytes = from.size() * sizeof(T);
-    std::byte* at = stage(bytes);
-    if (!at) return no_memory("a step's tables", bytes, cudaErrorMemoryAllocation);
-    std::memcpy(at, from.data(), bytes);
-    CUDA_TRY("send a step's tables", cudaMemcpyAsync(to, at, bytes, cudaMemcpyHostToDevice, stream_));
-    return ok_status();
-  }
-  Status send_tables() {
-    TRY_STATUS(send_table(tables_.ids, tables_.ids_on_device));
-    TRY_STATUS(send_table(tables_.positions, tables_.positions_on_device));
-    TRY_STATUS(send_table(tables_.row_sequence, tables_.row_sequence_on_device));
-    TRY_STATUS(send_table(tables_.picked, tables_.picked_on_device));
-    TRY_STATUS(send_table(tables_.sequences, tables_.sequences_on_device));
-    return send_table(tables_.pages, tables_.pages_on_device);
-  }
-
-  Status launch(const Launch& l, bool overlap_with_last) {
-    cudaLaunchConfig_t config{};
-    config.gridDim = l.grid, config.blockDim = l.block, config.dynamicSmemBytes = l.shared_bytes, config.stream = stream_;
-    if (l.shared_bytes > (48u << 10)) CUDA_TRY("take shared memory", cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(limits_.most_shared)));
-    cudaLaunchAttribute overlap{};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &overlap, config.numAttrs = overlap_with_last ? 1 : 0;
-    void* arguments[] = {encoder_.recording.arguments.data() + l.at};
-    if (const cudaError_t code = cudaLaunchKernelExC(&config, l.kernel, arguments); code != cudaSuccess) return failed(std::string("launch ") + l.name, code);
-    return ok_status();
-  }
-  Status launch_all() {
-    for (const Launch& l : encoder_.recording.launches) TRY_STATUS(launch(l, overlap_));
-    return ok_status();
-  }
-
-  // The same launches as before, with the same arguments: one graph. What differs lies in the tables.
-  Status replay() {
-    const Recording& r = encoder_.recording;
-    std::vector<std::byte> key(r.launches.size() * sizeof(Launch));
-    std::memcpy(key.data(), static_cast<const void*>(r.launches.data()), key.size());
-    const uint64_t signature = xxh64(r.arguments) * 0x9E3779B97F4A7C15ull ^ xxh64(key);
-    if (const cudaGraphExec_t ready = graphs_.find(signature)) {
-      CUDA_TRY("run a recorded step", cudaGraphLaunch(ready, stream_));
-      return ok_status();
-    }
-    CUDA_TRY("record a step", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    const Status launched = launch_all();
-    cudaGraph_t graph = nullptr;
-    const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
-    if (!launched) return launched.error();
-    if (ended != cudaSuccess) return failed("record a step", ended);
-    cudaGraphExec_t ready = nullptr;
-    const cudaError_t made = cudaGraphInstantiate(&ready, graph, 0);
-    cudaGraphDestroy(graph);
-    if (made != cudaSuccess) return failed("record a step", made);
-    graphs_.keep(signature, ready);
-    CUDA_TRY("run a recorded step", cudaGraphLaunch(ready, stream_));
-    return ok_status();
-  }
-
   const DeviceOptions options_;
   const Gpu gpu_;
-  const bool overlap_;  // kernels may start while the one before them still runs
   Uploader uploader_;
   cudaStream_t stream_ = nullptr;
-  void *tables_memory_ = nullptr, *staging_ = nullptr;
+  void* staging_ = nullptr;
   size_t staging_size_ = 0, staged_ = 0;
   std::list<std::vector<float>> lost_;
   Tables tables_;
   const Limits limits_;
   DeviceState state_;
   CudaEncoder encoder_;
-  Graphs graphs_;
+  Steps steps_;
   std::optional<Profile> profile_;
   mutable cudaError_t noted_ = cudaSuccess;
   bool recording_ = false;
   Status uploads_ = ok_status();
-  int steps_ = 0;
+  int n_steps_ = 0;
   mutable std::optional<Error> dead_;
 };
 

@@ -26,6 +26,8 @@ class DryCudaDevice final : public Device {
     return std::unique_ptr<Weight>(std::move(weight));
   }
   size_t weight_bytes() const override { return uploader_.bytes(); }
+  bool samples() const override { return true; }
+  int prompt_rows() const override { return liked_rows(options_.precision); }
   bool has_packed() const override { return true; }  // nothing is read
 
   Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {

@@ -20,7 +20,7 @@ void CudaEncoder::reset() {
   arena.restart();
   lowering_.reset();
   ops_.clear();
-  tables_.ids.clear(), tables_.positions.clear(), tables_.row_sequence.clear(), tables_.pages.clear(), tables_.picked.clear(), tables_.sequences.clear();
+  tables_.ids.clear(), tables_.positions.clear(), tables_.row_sequence.clear(), tables_.pages.clear(), tables_.picked.clear(), tables_.sequences.clear(), tables_.specs.clear();
   has_batch_ = false;
   kept_ = {};
   refusal_ = nullptr;
@@ -182,6 +182,21 @@ Tensor CudaEncoder::gated_delta(const Tensor& qkv, const Tensor& z, const Tensor
   ops_.push_back(DeltaOp{qkv.data, z.data, a.data, b.data, values_of(*w.taps), values_of(*w.neg_exp_a), values_of(*w.dt_bias), values_of(*w.norm), w.eps, d, s, out.data, static_cast<int32_t>(rows),
                          static_cast<int32_t>(batch.sequences.size()), decode});
   return out;
+}
+
+void CudaEncoder::sample(const Tensor& logits, std::span<const SampleSpec> specs) {
+  end();  // the logits are in memory
+  tables_.specs.assign(specs.begin(), specs.end());
+  SampleArgs args;
+  args.logits = logits.data, args.width = logits.shape.back();
+  args.specs = tables_.specs_on_device, args.turns = tables_.turns_on_device, args.ids = tables_.drawn;
+  args.scratch = arena.array<std::byte>(std::ssize(specs) * static_cast<int64_t>(sample_scratch_bytes(args.width)));
+  args.n_chunks = sample_chunks(args.width);
+  const dim3 grid(static_cast<unsigned>(args.n_chunks), static_cast<unsigned>(specs.size()));
+  recording.push("sample", sample_peaks_kernel(), grid, kSampleThreads, 0, args);
+  if (std::ranges::all_of(specs, takes_largest)) return;
+  recording.push("sample", sample_weigh_kernel(), grid, kSampleThreads, 0, args);
+  recording.push("sample", sample_draw_kernel(), grid, kSampleThreads, 0, args);
 }
 
 }  // namespace cuda

@@ -34,6 +34,7 @@ class CudaEncoder final : public Encoder {
   Routes route(const Tensor& scores, int top_k, bool renormalise) override;
   Tensor experts(const Tensor& x, const Routes& r, const Weight& gate, const Weight& up, const Weight& down, Activation a) override;
   Tensor gated_delta(const Tensor& qkv, const Tensor& z, const Tensor& a, const Tensor& b, const DeltaWeights& w, const DeltaDims& d, StateRef s, const Batch& batch) override;
+  void sample(const Tensor& logits, std::span<const SampleSpec> specs) override;
 
  private:
   void lower(const float* result, float* kept, bool whole);  // what has been written down since the last time

@@ -104,7 +104,7 @@ __device__ bool is_last(const SampleArgs& a) {
 }
 __device__ void deliver(const SampleArgs& a, int32_t id) {
   a.ids.on_device[blockIdx.y] = id;
-  a.ids.on_host[*a.ids.which * a.ids.stride + static_cast<int32_t>(blockIdx.y)] = id;
+  a.ids.on_host[*a.ids.which * a.ids.stride + blockIdx.y] = id;
 }
 // What the largest logit alone decides: the row has no numbers to draw from, or must be taken there.
 __device__ int32_t largest(uint64_t peak) { return key_of(peak) == kNan || value_of(key_of(peak)) == -INFINITY ? -1 : id_of(peak); }

@@ -23,7 +23,7 @@ struct SampledIds {
   int32_t* on_device = nullptr;
   int32_t* on_host = nullptr;        // as the device sees it: two steps' worth, `stride` apart
   const int32_t* which = nullptr;    // in the step's tables: 0 or 1
-  int32_t stride = 0;
+  int64_t stride = 0;
 };
 
 struct SampleArgs {
@@ -33,7 +33,7 @@ struct SampleArgs {
   std::byte* scratch = nullptr;      // n * sample_scratch_bytes(width)
   uint32_t* turns = nullptr;         // [n] of the device's own: 0 between launches
   SampledIds ids;
-  int32_t n_chunks = 0;
+  int32_t n_chunks = 0, unused = 0;  // unused: no byte is left undefined, see Recording
 };
 
 constexpr int32_t sample_chunks(int64_t width) { return static_cast<int32_t>((width + kSampleChunk - 1) / kSampleChunk); }

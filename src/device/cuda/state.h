@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <vector>
 #include "device/cuda/kernels.h"
+#include "device/cuda/sample.h"
 
 namespace cuda {
 
@@ -53,10 +54,14 @@ class DeviceState {
 struct Tables {
   std::vector<int32_t> ids, positions, row_sequence, pages, picked;
   std::vector<SequenceOnDevice> sequences;
+  std::vector<SampleSpec> specs;
   static constexpr int64_t max_rows = 32768, max_sequences = 4096, max_pages = int64_t{4} << 20;
   int32_t *ids_on_device = nullptr, *positions_on_device = nullptr, *row_sequence_on_device = nullptr, *pages_on_device = nullptr, *picked_on_device = nullptr;
   SequenceOnDevice* sequences_on_device = nullptr;
-  bool fits() const { return std::ssize(ids) <= max_rows && std::ssize(picked) <= max_rows && std::ssize(sequences) <= max_sequences && std::ssize(pages) <= max_pages; }
+  SampleSpec* specs_on_device = nullptr;
+  SampledIds drawn;                     // by these specs
+  uint32_t* turns_on_device = nullptr;  // one a spec, see SampleArgs
+  bool fits() const { return std::ssize(ids) <= max_rows && std::ssize(picked) <= max_rows && std::ssize(sequences) <= max_sequences && std::ssize(specs) <= max_sequences && std::ssize(pages) <= max_pages; }
 };
 
 }  // namespace cuda
