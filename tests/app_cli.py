@@ -326,6 +326,51 @@ class Tools(unittest.TestCase):
             self.assertEqual(r.returncode, 1, r.stderr)
             self.assertIn(f.name, r.stderr.decode())
 
+    def test_a_device_that_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.join(folder, "calla.toml")
+            with open(config, "w") as f:
+                f.write(f'[server]\nlisten = "127.0.0.1:0"\nctx_size = 256\n[[local]]\nmodel = "{MODELS[0]}"\nname = "first"\ninject_fault = "step:3"\n'
+                        f'[[local]]\nmodel = "{MODELS[1]}"\nname = "second"\ninject_fault = "memory:2"\n')
+            p = self.serve("--config", config)
+            base = p.stdout.readline().decode().removeprefix("listening on ").strip()
+
+            def refused(model):
+                with self.assertRaises(urllib.error.HTTPError) as e:
+                    self.chat(base, model)
+                with e.exception:
+                    return e.exception.code, json.loads(e.exception.read())["error"]["message"]
+
+            for _ in range(2):  # in the third step, and at once from then on
+                self.assertEqual(refused("first"), (503, "cannot run a step on the CPU: it has failed (an injected fault)"))
+            self.assertEqual(refused("second"), (503, "cannot run a step on the CPU: no memory (an injected fault)"))
+            for _ in range(2):  # that was one step
+                self.assertEqual(self.chat(base, "second")["model"], "second")
+            self.assertEqual([m["id"] for m in self.ask(base, "/v1/models")["data"]][:2], ["first", "second"])
+            health = self.ask(base, "/health")
+            self.assertEqual((health["status"], health["reason"]), ("degraded", "cannot run a step on the CPU: it has failed (an injected fault)"))
+            with urllib.request.urlopen(base + "/metrics", timeout=60) as r:
+                metrics = r.read().decode()
+            self.assertIn('calla_model_up{model="first"} 0\n', metrics)
+            self.assertIn('calla_model_up{model="second"} 1\n', metrics)
+            self.assertRegex(self.ask(base, "/v1/capabilities")["models"]["second"]["device"], "^cpu ")
+            self.assertRegex(self.ask(base, "/props")["device"], "^cpu ")
+            self.end(p)
+
+    def test_devices(self):
+        r = calla("run", ANY, "Hello", "--device", "cuda", "--max-tokens", "1")
+        if r.returncode != 0:  # no GPU, or none in this build: refused, and auto does without
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count(b"\n")), (1, b"", 1), r.stderr)
+            self.assertRegex(r.stderr.decode(), "^calla: cannot use an NVIDIA GPU: ")
+            r = calla("run", ANY, "Hello", "--device", "auto", "--max-tokens", "1")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertRegex(r.stderr.decode(), "(?m)^calla: device: cpu: cannot use an NVIDIA GPU: ")
+        else:
+            self.assertRegex(r.stderr.decode(), r"(?m)^calla: device: cuda:\d, .*compute capability .*: ")
+            self.assertRegex(r.stderr.decode(), r"(?m)^calla: memory for .*: weights .* that are available of GPU memory")
+        self.assertEqual(calla("run", ANY, "Hello", "--device", "cuda:x").returncode, 2)
+        self.assertNotIn("inject", calla("serve", "--help").stdout.decode())
+
     def test_what_is_planned_is_what_it_takes(self):
         p = self.serve(ANY, "--port", "0", "-np", "4", "-c", "2048")
         base = p.stdout.readline().decode().removeprefix("listening on ").strip()

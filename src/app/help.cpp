@@ -57,7 +57,7 @@ std::string help_text(const Command& command) {
   for (const Heading& heading : kHeadings) {
     std::string lines;
     for (const OptionSpec& spec : option_table())
-      if ((spec.groups & heading.groups) != 0 && (spec.groups & (command.groups | kGeneral)) != 0) {
+      if ((spec.groups & heading.groups) != 0 && (spec.groups & (command.groups | kGeneral)) != 0 && (spec.groups & kHidden) == 0) {
         const bool first = [&] {  // an option of several groups is listed under the first heading that holds it
           for (const Heading& earlier : kHeadings) {
             if (earlier.title == heading.title) return true;
@@ -99,7 +99,7 @@ std::string options_reference() {
       const Heading* first = nullptr;
       for (const Heading& h : kHeadings)
         if (first == nullptr && (spec.groups & h.groups) != 0) first = &h;
-      if (first != &heading) continue;
+      if (first != &heading || (spec.groups & kHidden) != 0) continue;
       const std::string value = *spec.value == 0 ? "" : fmt::format(" {}", spec.value);
       const bool key = (spec.groups & kConfigurable) != 0 && !configuration_keys(spec).empty();
       rows += fmt::format("| {}{} | {} | {} | {} |\n", as_code(option_names(spec)), escaped(value), key ? as_code(configuration_keys(spec)) : "", environment_of(spec), escaped(spec.help));

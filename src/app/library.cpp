@@ -47,10 +47,14 @@ class Promises {
 
 class Resident final : public ResidentModel {
  public:
-  Resident(OpenedModel model, const Options& options, size_t bytes, std::shared_ptr<Promises> promises) : model_(std::move(model)), options_(options), bytes_(bytes), promises_(std::move(promises)) {
-    promises_->add(bytes_);
+  Resident(OpenedModel model, const Options& options, std::string memory, size_t bytes, std::shared_ptr<Promises> promises)
+      : model_(std::move(model)), options_(options), memory_(std::move(memory)), bytes_(bytes), promises_(std::move(promises)) {
+    if (memory_.empty()) promises_->add(bytes_);  // a device with memory of its own takes all at once and knows what is left
   }
-  ~Resident() override { promises_->drop(bytes_); }
+  ~Resident() override {
+    if (memory_.empty()) promises_->drop(bytes_);
+  }
+  std::string memory() const override { return memory_; }
   Completer& completer() override { return *model_.completer; }
   size_t bytes() const override { return bytes_; }
   void fill_in(ChatRequest& request) const override {
@@ -67,6 +71,7 @@ class Resident final : public ResidentModel {
  private:
   OpenedModel model_;
   const Options options_;
+  const std::string memory_;
   const size_t bytes_;
   const std::shared_ptr<Promises> promises_;
 };
@@ -75,6 +80,7 @@ class Prepared final : public PreparedModel {
  public:
   Prepared(std::string name, OpenedModel model, MemoryPlanner planner, const Options& options, std::shared_ptr<Promises> promises)
       : name_(std::move(name)), model_(std::move(model)), planner_(std::move(planner)), options_(options), promises_(std::move(promises)) {}
+  std::string memory() const override { return planner_.own_memory() ? options_.device : ""; }
   size_t least_bytes() const override { return planner_.least_bytes(); }
   std::string advice(size_t available) const override {
     const int context = planner_.fitting_context(available);
@@ -85,11 +91,11 @@ class Prepared final : public PreparedModel {
     if (!plan) return Error{plan.error().code, "cannot load " + name_ + ": " + plan.error().message};
     fmt::print(stderr, "calla: memory for {}: {}\n", name_, describe(*plan, available));
     const size_t before = resident_memory_bytes();
-    TRY_STATUS(load_parts(model_, options_, OpenTuning{plan->engine, false}));
+    TRY_STATUS(load_parts(model_, options_, OpenTuning{plan->engine, false, true}));
     if (!model_.completer) return Error{Code::unsupported, model_.tokenizer_error};
     const size_t after = resident_memory_bytes();
-    fmt::print(stderr, "calla: {} is loaded: {:.1f} s, {} more in memory\n", name_, model_.load_s, size(after - std::min(before, after)));
-    return std::unique_ptr<ResidentModel>(std::make_unique<Resident>(std::move(model_), options_, plan->total_bytes(), promises_));
+    fmt::print(stderr, "calla: {} is loaded on {}: {:.1f} s, {} more in memory\n", name_, model_.device_name, model_.load_s, size(after - std::min(before, after)));
+    return std::unique_ptr<ResidentModel>(std::make_unique<Resident>(std::move(model_), options_, memory(), plan->total_bytes(), promises_));
   }
 
  private:
@@ -128,14 +134,20 @@ class LocalLibrary final : public Library {
     if (listed_.empty() || now - listed_at_ > kFresh) listed_ = look(), listed_at_ = now;
     return listed_;
   }
-  size_t available_bytes() override { return promises_->available(); }
+  size_t available_bytes(const std::string& memory) override {
+    const auto own = memory.empty() ? std::nullopt : device_memory(memory);
+    return own ? own->available_bytes() : promises_->available();
+  }
 
   Result<std::unique_ptr<PreparedModel>> prepare(const ShelfModel& model) override {
     Options options = options_of(model);
     if (options.fetch && !store_.offline && !resolve_model(options.model, store_)) TRY_STATUS(fetch(options.model));
     TRY(OpenedModel opened, open_parts(options));
     if (!opened.tokenizer) return Error{Code::unsupported, opened.tokenizer_error};
-    TRY(const DeviceOptions device, device_options(options, *opened.file.weights));
+    TRY(DeviceOptions device, device_options(options, *opened.file.weights));
+    TRY(const DeviceChoice choice, choose_device(device));
+    if (options.device != "cpu") fmt::print(stderr, "calla: device of {}: {}\n", model.place(), choice.why);
+    options.device = device.device = choice.device;
     TRY(MemoryPlanner planner, MemoryPlanner::open(*opened.file.weights, device, engine_options(options)));
     return std::unique_ptr<PreparedModel>(std::make_unique<Prepared>(model.place(), std::move(opened), std::move(planner), options, promises_));
   }

@@ -8,12 +8,13 @@
 struct MemoryPlan {
   size_t weight_bytes = 0;   // as the device packs them
   size_t scratch_bytes = 0;  // activations of the largest steps
+  size_t kept_bytes = 0;     // of a device's own memory: what its driver takes, not planned with
   EnginePlan state;          // pages and slots; touched only as far as used
   EngineOptions engine;      // make_engine with these does what `state` says
   size_t total_bytes() const { return weight_bytes + scratch_bytes + state.state_bytes; }
 };
 
-// Loads a model onto a device without memory, then answers questions.
+// Loads a model onto a device without memory, then answers questions. `device` names just one.
 class MemoryPlanner {
  public:
   static Result<MemoryPlanner> open(const WeightFile& file, const DeviceOptions& device, const EngineOptions& engine);
@@ -22,12 +23,15 @@ class MemoryPlanner {
   size_t least_bytes() const { return fixed_bytes() + least_state_; }  // one sequence of the context asked for, of 2048 tokens when none was
   int fitting_context(size_t available_bytes) const;                   // of one sequence, in whole thousands; 0: none
   const ModelConfig& config() const { return loaded_.model->config(); }
+  bool own_memory() const { return device_memory_.has_value(); }       // the device's, not the machine's
 
  private:
+  Error refusal(size_t available_bytes) const;
   size_t fixed_bytes() const { return dry_.device->weight_bytes() + scratch_; }
   DryDevice dry_;
   LoadedModel loaded_;
   EngineOptions engine_;
+  std::optional<DeviceMemory> device_memory_;  // as it was at the beginning
   size_t scratch_ = 0, least_state_ = 0;
 };
 

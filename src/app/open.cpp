@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include "app/console.h"
+#include "app/memory_plan.h"
 #include "app/text_parts.h"
 #include "core/hash.h"
 #include "store/store.h"
@@ -47,7 +48,21 @@ StateTraffic state_traffic(const Device& device, std::span<const StateSpec> stat
 void add_completer(OpenedModel& model, const Options& options) {
   if (!model.tokenizer) return;
   const std::string shown = options.served_name.empty() ? shown_name(model.file.name, model.file.path) : options.served_name;
-  model.completer = make_completer(*model.engine, {shown, model.tokenizer, model.chat_template, model.defaults});
+  ModelInfo info;
+  info.device = model.device_name;
+  model.completer = make_completer(*model.engine, {shown, model.tokenizer, model.chat_template, model.defaults, std::move(info)});
+}
+
+// Where the device has memory of its own: sizes that fit it, said before any of it is taken.
+Status plan_memory(const OpenedModel& model, const DeviceOptions& device, bool quiet, EngineOptions& engine) {
+  const auto memory = device_memory(device.device);
+  if (!memory) return ok_status();
+  TRY(const MemoryPlanner planner, MemoryPlanner::open(*model.file.weights, device, engine));
+  const auto plan = planner.plan(memory->available_bytes());
+  if (!plan) return Error{plan.error().code, "cannot load " + model.file.name + ": " + plan.error().message};
+  if (!quiet) fmt::print(stderr, "calla: memory for {}: {}\n", model.file.name, describe(*plan, memory->available_bytes()));
+  engine = plan->engine;
+  return ok_status();
 }
 
 // All that computed state depends on beside tokens: the model's bytes, its template, and how the device computes.
@@ -106,6 +121,7 @@ DeviceOptions device_options(const Options& options) {
   device.pin = options.pin;
   device.trace_dispatch = options.trace_dispatch;
   device.profile = options.profile;
+  device.fault = options.fault;
   return device;
 }
 
@@ -150,15 +166,19 @@ Result<OpenedModel> open_parts(const Options& options) {
 
 Status load_parts(OpenedModel& model, const Options& options, const OpenTuning& tuning) {
   const double begin = seconds_now();
-  TRY(const DeviceOptions wanted, device_options(options, *model.file.weights));
+  TRY(DeviceOptions wanted, device_options(options, *model.file.weights));
+  TRY(const DeviceChoice choice, choose_device(wanted));
+  wanted.device = choice.device;
+  if (!tuning.quiet && !tuning.planned && options.device != "cpu") fmt::print(stderr, "calla: device: {}\n", choice.why);
   TRY(auto device, make_device(wanted));
+  EngineOptions engine = tuning.engine;
+  if (!tuning.planned) TRY_STATUS(plan_memory(model, wanted, tuning.quiet, engine));
   TRY(auto loaded, load_with_progress(*model.file.weights, *device, tuning.quiet));
   model.parts = std::move(loaded.parts);
   std::ranges::move(loaded.notes, std::back_inserter(model.notes));
   model.device_name = device->name();
   model.weight_bytes = device->weight_bytes();
   model.state = state_traffic(*device, loaded.model->states());
-  EngineOptions engine = tuning.engine;
   if (engine.cache_disk_bytes > 0) {
     TRY(engine.cache_key, cache_key(model, options));
   }

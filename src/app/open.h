@@ -44,7 +44,8 @@ struct OpenedModel {
 // What open_model varies for the commands that compare.
 struct OpenTuning {
   EngineOptions engine;
-  bool quiet = false;  // no progress, no notes
+  bool quiet = false;    // no progress, no notes
+  bool planned = false;  // device and memory are settled, and said
 };
 EngineOptions engine_options(const Options& options);
 DeviceOptions device_options(const Options& options);

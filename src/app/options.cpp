@@ -20,6 +20,18 @@ bool set_precision(Options& o, std::string_view v) {
   o.precision = v == "exact" ? Precision::exact : Precision::fast;
   return true;
 }
+bool set_device(Options& o, std::string_view v) {
+  const bool numbered = v.starts_with("cuda:") && v.size() > 5 && v.size() < 9 && v.find_first_not_of("0123456789", 5) == std::string_view::npos;
+  if (v != "cpu" && v != "cuda" && v != "auto" && !numbered) return false;
+  return o.device = v, true;
+}
+#ifdef CALLA_FAULTS
+bool set_fault(Options& o, std::string_view v) {
+  const auto fault = parse_fault(v);
+  if (fault) o.fault = *fault;
+  return fault.has_value();
+}
+#endif
 bool set_isa(Options& o, std::string_view v) {
   for (const char* name : {"scalar", "avx2", "avx512", "amx", "neon"})
     if (v == name) return o.isa = v, true;
@@ -51,8 +63,10 @@ const OptionSpec kRows[] = {
     {kDevice, "-t, --threads", "N", "a whole number from 0 to 1024", "threads; 0: one per physical core", "CALLA_THREADS",
      [](Options& o, std::string_view v) { return parse_number(v, 0, 1024, o.threads); }},
     {kDevice, "--precision", "WORD", "exact or fast", "exact: float32 throughout on the stored weights; fast may quantise activations", "CALLA_PRECISION", set_precision},
-    {kDevice, "--device", "WORD", "cpu, cuda or auto", "where the model runs; auto: an NVIDIA GPU where there is one", "CALLA_DEVICE",
-     [](Options& o, std::string_view v) { return (v == "cpu" || v == "cuda" || v == "auto") && (o.device = v, true); }},
+    {kDevice, "--device", "WORD", "cpu, cuda, cuda:N or auto", "where the model runs; cuda:N: GPU number N; auto: an NVIDIA GPU where one can be used", "CALLA_DEVICE", set_device},
+#ifdef CALLA_FAULTS
+    {kDevice | kHidden, "--inject-fault", "WORD", "step:N or memory:N", "", "", set_fault},
+#endif
     {kDevice, "--isa", "WORD", "scalar, avx2, avx512, amx or neon", "force one instruction set", "CALLA_ISA", set_isa},
     {kDevice, "--kv", "WORD", "half or int8", "how keys and values are kept; int8 takes half the memory, for long contexts", "CALLA_KV",
      [](Options& o, std::string_view v) { return (v == "half" || v == "int8") && (o.kv = v == "int8" ? KvType::int8 : KvType::half, true); }},

@@ -14,6 +14,7 @@ struct Options {
   int context = 0, threads = 0;        // 0: the model's own; physical cores
   Precision precision = Precision::fast;
   std::string device = "cpu", isa;
+  InjectedFault fault;
   KvType kv = KvType::half;
   bool pin = false, trace_dispatch = false, profile = false, packed = false;
 
@@ -76,6 +77,7 @@ enum Group : uint32_t {
   kServed = 1 << 16,    // what one served model may have of its own
   kConfig = 1 << 18,    // a configuration file for commands that do not serve
   kScan = 1 << 19, kGateView = 1 << 20, kPolicy = 1 << 21, kAudit = 1 << 22,
+  kHidden = 1 << 23,    // of tests: taken, and not in any help
   kFamiliar = 1 << 17,  // taken because fingers know it; `help` says why it has no effect
 };
 

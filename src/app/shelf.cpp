@@ -153,6 +153,7 @@ std::vector<ModelInfo> Shelf::models() const {
       const Place& place = at->second;
       info.loaded = true;
       info.context_tokens = place.info.context_tokens;
+      info.device = place.info.device;
       if (!place.info.tool_syntax.empty()) info.tool_syntax = place.info.tool_syntax;
       info.thinks = info.thinks || place.info.thinks;
       info.fills_in = info.fills_in || place.info.fills_in;

@@ -23,6 +23,7 @@ class ResidentModel {
  public:
   virtual ~ResidentModel() = default;
   virtual Completer& completer() = 0;
+  virtual std::string memory() const { return ""; }  // whose its bytes are: "" for the machine's, else the name of the device that has its own
   virtual size_t bytes() const = 0;                 // that come free without it
   virtual void fill_in(ChatRequest&) const {}       // what a request leaves open and the server's owner has settled
 };
@@ -30,6 +31,7 @@ class ResidentModel {
 class PreparedModel {
  public:
   virtual ~PreparedModel() = default;
+  virtual std::string memory() const { return ""; }  // as above
   virtual size_t least_bytes() const = 0;           // without so much it cannot be loaded
   virtual std::string advice(size_t available_bytes) const = 0;  // what would fit instead, "" for nothing
   virtual Result<std::unique_ptr<ResidentModel>> load(size_t available_bytes) = 0;
@@ -39,7 +41,7 @@ class Library {
  public:
   virtual ~Library() = default;
   virtual std::vector<ShelfModel> list() = 0;       // called for every request
-  virtual size_t available_bytes() = 0;             // for a further model
+  virtual size_t available_bytes(const std::string& memory) = 0;  // for a further model
   virtual Result<std::unique_ptr<PreparedModel>> prepare(const ShelfModel& model) = 0;
   virtual Status pull(const std::string& name, const Completer::PullProgress& progress, std::stop_token stop) = 0;
   virtual Status remove(const ShelfModel& model) = 0;
@@ -123,7 +125,7 @@ class Shelf final : public Completer {
   void fetch(Place& place, Lock& lock);
   Result<std::unique_ptr<ResidentModel>> bring(Place& place, Lock& lock);
   Status make_room(Place& place, const PreparedModel& prepared, Lock& lock);
-  Place* least_recently_used(bool idle);
+  Place* least_recently_used(bool idle, const std::string* memory);  // of that memory; null: of any
   Error refusal(const Place& place, const PreparedModel& prepared, size_t available) const;
 
   const std::unique_ptr<Library> library_;

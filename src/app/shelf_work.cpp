@@ -81,40 +81,44 @@ Result<std::unique_ptr<ResidentModel>> Shelf::bring(Place& place, Lock& lock) {
   if (!prepared) return std::move(prepared.error());
   TRY_STATUS(make_room(place, **prepared, lock));
   lock.unlock();
-  auto resident = (*prepared)->load(library_->available_bytes());
+  auto resident = (*prepared)->load(library_->available_bytes((*prepared)->memory()));
   lock.lock();
   return resident;
 }
 
-Shelf::Place* Shelf::least_recently_used(bool idle) {
+Shelf::Place* Shelf::least_recently_used(bool idle, const std::string* memory) {
   Place* oldest = nullptr;
   for (auto& [name, place] : places_)
-    if (place.state == Place::State::ready && !place.model.pinned && (place.users == 0) == idle && (!oldest || place.last_used < oldest->last_used)) oldest = &place;
+    if (place.state == Place::State::ready && !place.model.pinned && (place.users == 0) == idle && (!memory || place.resident->memory() == *memory) &&
+        (!oldest || place.last_used < oldest->last_used))
+      oldest = &place;
   return oldest;
 }
 
 // Idle models go first, the longest unused before others; one that answers takes nobody new and goes when it has answered.
 Status Shelf::make_room(Place& place, const PreparedModel& prepared, Lock& lock) {
+  const std::string memory = prepared.memory();
   while (!ending_) {
     if (place.waiters == 0) return Error{Code::cancelled, "cannot load " + place.model.info.name + ": nobody waits for it any more"};
-    const size_t available = library_->available_bytes();
+    const size_t available = library_->available_bytes(memory);
     size_t loaded = 0, evictable = 0;
     for (const auto& [name, other] : places_) {
       if (other.state != Place::State::ready) continue;
       loaded++;
-      if (!other.model.pinned) evictable += other.resident->bytes();
+      if (!other.model.pinned && other.resident->memory() == memory) evictable += other.resident->bytes();
     }
     const bool too_many = options_.max_loaded > 0 && loaded >= static_cast<size_t>(options_.max_loaded);
     if (!too_many && prepared.least_bytes() <= available) return ok_status();
     if (prepared.least_bytes() > available + evictable) return refusal(place, prepared, available);
-    if (Place* idle = least_recently_used(true)) {
+    const std::string* const from = too_many ? nullptr : &memory;
+    if (Place* idle = least_recently_used(true, from)) {
       let_go(*idle, lock);
       continue;
     }
-    Place* busy = least_recently_used(false);
+    Place* busy = least_recently_used(false, from);
     if (busy == nullptr) return refusal(place, prepared, available);
     busy->leave = true;
-    changed_.wait(lock, [&] { return ending_ || place.waiters == 0 || least_recently_used(true) != nullptr; });
+    changed_.wait(lock, [&] { return ending_ || place.waiters == 0 || least_recently_used(true, from) != nullptr; });
     if (busy->users > 0) busy->leave = false;
   }
   return Error{Code::cancelled, "cannot load " + place.model.info.name + ": the server is stopping"};
@@ -124,13 +128,14 @@ Error Shelf::refusal(const Place& place, const PreparedModel& prepared, size_t a
   std::string held;
   size_t held_bytes = 0;
   for (const auto& [name, other] : places_) {
-    if (other.state != Place::State::ready) continue;
+    if (other.state != Place::State::ready || (prepared.least_bytes() > available && other.resident->memory() != prepared.memory())) continue;
     held += fmt::format("{}{} ({}{})", held.empty() ? "" : ", ", name, size(other.resident->bytes()), other.model.pinned ? ", pinned" : "");
     held_bytes += other.resident->bytes();
   }
   const size_t least = prepared.least_bytes();
   if (least <= available) return {Code::overloaded, fmt::format("cannot load {}: {} models may be loaded at once, and these are pinned: {}", place.model.info.name, options_.max_loaded, held)};
-  std::string message = fmt::format("cannot load {}: it takes at least {}, {} are available", place.model.info.name, size(least), size(available));
+  const std::string where = prepared.memory();
+  std::string message = fmt::format("cannot load {}: it takes at least {}, {} are available{}", place.model.info.name, size(least), size(available), where.empty() ? "" : " in the memory of " + where);
   const bool would_fit = least <= available + held_bytes;
   if (!held.empty()) message += fmt::format("; loaded: {}{}", held, would_fit ? ", of which unloading makes room" : "");
   if (const std::string advice = prepared.advice(available); !advice.empty()) message += "; " + advice;

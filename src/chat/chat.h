@@ -160,6 +160,7 @@ struct ModelInfo {
   bool thinks = false, fills_in = false;      // has a thinking switch; has tokens for a suffix
   bool loaded = true;
   size_t bytes = 0;                           // of weights
+  std::string device{};                       // of a loaded model: "cuda NVIDIA H200"
   std::string parameters{}, quantization{}, format{}, digest{}, chat_template{};  // "34.7B", "Q4_0", "gguf", sha256 when known
   int64_t modified_unix_s = 0;
   std::optional<int64_t> expires_unix_s{};    // when an idle model is unloaded
@@ -180,6 +181,7 @@ struct ModelStats {
   int running = 0, waiting = 0, max_sequences = 0;
   uint64_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, steps = 0, preemptions = 0;
   size_t weight_bytes = 0, state_bytes = 0, cache_bytes = 0, cache_disk_bytes = 0, snapshots = 0, pages_total = 0, pages_free = 0;
+  std::string fault{};                         // why it will not answer until the process starts anew; "": it answers
   std::vector<CachedPrompt> recent_prompts{};  // the last ones, oldest first
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 #include "core/core.h"
+#include "device/fault.h"
 #include "format/format.h"
 
 // ---- what a step works on ----------------------------------------------------------------------------------------------
@@ -134,15 +135,16 @@ enum class Precision : uint8_t { fast, exact };  // exact: stored weights, float
 struct DeviceOptions {
   Precision precision = Precision::fast;
   KvType kv = KvType::half;
-  std::string device = "cpu";  // "cpu", "cuda", or "auto": the best one that is here
+  std::string device = "cpu";  // "cpu", "cuda", "cuda:1" for the second GPU, or "auto": the best one that is here
   int threads = 0;          // 0: physical cores
   std::string isa;          // "", "scalar", "avx2", "avx512", "amx", "neon"
   bool pin = false;
   bool profile = false;         // say on standard error at the end where the time went
   std::string packed_path, packed_key;  // keep packed matrices in this file, for the state of the model that these 64 characters name; "": do not
   bool trace_dispatch = false;  // say on standard error which candidates refused and why
+  InjectedFault fault;          // of tests
 };
-struct StatePlan { int32_t n_pages = 0, page_tokens = 32, n_slots = 0; };
+struct StatePlan { int32_t n_pages = 0, page_tokens = 32, n_slots = 0; size_t scratch_bytes = 0; };  // scratch_bytes: taken for steps at once where a device has memory of its own
 
 class Device {
  public:
@@ -158,8 +160,8 @@ class Device {
   virtual size_t weight_bytes() const = 0;                  // resident bytes of everything uploaded
   // Matrices of this very model lie in a packed file: upload does not read its source, which was checked when that file was written.
   virtual bool has_packed() const { return false; }
-  // After the last upload: a packed file being written gets its name. What the user should know about it.
-  virtual std::vector<std::string> end_uploads() { return {}; }
+  // After the last upload, before the first step: waits for what is under way; a packed file being written gets its name. Notes are for the user.
+  virtual Status end_uploads(std::vector<std::string>& notes) { return static_cast<void>(notes), ok_status(); }
 
   // Replaces all sequence state. Pages hold page_tokens keys and values of every paged layer; slots hold every recurrent layer.
   virtual Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) = 0;
@@ -184,6 +186,8 @@ class Device {
   virtual Status submit() { return finish(); }              // starts what was recorded; two steps at most may be under way
   virtual Result<std::span<const TokenId>> await() { return std::span<const TokenId>(); }  // ends the oldest step: its ids, by spec, -1: none could be drawn; valid until the next await
   virtual int prompt_rows() const { return 2048; }          // rows of a prompt in one step that it likes
+  // Why every step fails from now on, and what was computed cannot be read any more; null while the device works.
+  virtual const Error* dead() const { return nullptr; }
 };
 Result<std::unique_ptr<Device>> make_device(const DeviceOptions& options);  // the one that `device` names
 Result<std::unique_ptr<Device>> make_cpu_device(const DeviceOptions& options);

@@ -184,6 +184,7 @@ std::vector<ModelStats> LocalCompleter::stats() const {
   s.weight_bytes = parts_.info.bytes;
   s.snapshots = e.snapshots;
   s.max_sequences = e.max_sequences;
+  s.fault = e.fault;
   s.state_bytes = e.state_bytes;
   s.cache_bytes = e.cache_bytes;
   s.cache_disk_bytes = e.cache_disk_bytes;
@@ -236,7 +237,7 @@ Result<std::vector<float>> LocalCompleter::embed_one(std::vector<TokenId> ids, E
   if (finish.reason == Finish::Reason::cancelled) return Error{Code::cancelled, "cannot make an embedding: the request was cancelled"};
   double squares = 0;
   for (const double x : sum) squares += x * x;
-  if (!std::isfinite(squares)) return Error{Code::device, "cannot make an embedding: the hidden states are no finite numbers"};
+  if (!std::isfinite(squares)) return Error{Code::internal, "cannot make an embedding: the hidden states are no finite numbers"};
   std::vector<float> out;
   for (const double x : sum) out.push_back(static_cast<float>(squares > 0 ? x / std::sqrt(squares) : 0));
   return out;

@@ -77,6 +77,8 @@ class LocalEngine final : public Engine {
   bool sample(Sequence& sequence, std::span<const float> row);
   void append(Sequence& sequence, TokenId id, std::span<const float> row);
   void end(Sequence& sequence, std::optional<Error> error);
+  void end_all(const Error& error);
+  bool fail_step(const Error& error);
   void note_stats();
 
   std::unique_ptr<Device> device_;
@@ -92,7 +94,7 @@ class LocalEngine final : public Engine {
   std::vector<TokenId> jump_;  // what a constraint appends
   EngineStats counted_;
   mutable std::mutex stats_mutex_;
-  EngineStats stats_;    // a copy for everyone
+  EngineStats stats_;    // a copy for everyone; its fault is the first and the last
   std::deque<Divergence> recent_;  // the last prompts, without token ids
   std::thread thread_;
 };
@@ -116,6 +118,7 @@ Status LocalEngine::check(const Generation& request) const {
 
 Result<Finish> LocalEngine::generate(const Generation& request, const TokenSink& out, std::stop_token stop) {
   TRY_STATUS(check(request));
+  if (std::string fault = stats().fault; !fault.empty()) return Error{Code::device, std::move(fault)};
   if (!mailbox_.enter()) return Error{Code::overloaded, "cannot answer: too many requests are waiting"};
   auto sequence = std::make_shared<Sequence>(request, context_tokens_, page_tokens_, model_->config().vocab_size);
   Result<Finish> result = Error{Code::cancelled, "cannot answer: the engine is shutting down"};
@@ -175,16 +178,32 @@ void LocalEngine::run() {
     for (const auto& sequence : scheduler_.waiting())
       if (sequence->age == 0) scheduler_.arrive(*sequence);
     drop_abandoned();
+    if (const Error* dead = device_->dead()) end_all(*dead);
     const bool worked = step();
     note_stats();
     // Waiting sequences are looked at again: a slow reader may have become slow enough to lose its place. So are deadlines.
     const bool idle = scheduler_.waiting().empty() && scheduler_.running().empty();
     if (!worked) mailbox_.wait(idle ? 60000ms : 100ms);
   }
-  const Error gone{Code::cancelled, "cannot answer: the engine is shutting down"};
-  while (!scheduler_.running().empty()) end(*scheduler_.running().back(), gone);
-  for (const auto& sequence : scheduler_.waiting()) sequence->channel.close(gone);
+  end_all({Code::cancelled, "cannot answer: the engine is shutting down"});
+}
+
+void LocalEngine::end_all(const Error& error) {
+  while (!scheduler_.running().empty()) end(*scheduler_.running().back(), error);
+  for (const auto& sequence : scheduler_.waiting()) sequence->channel.close(error);
   scheduler_.waiting().clear();
+}
+
+// The sequences of the step end with its error; all of them do, now and later, where the device will not work again.
+bool LocalEngine::fail_step(const Error& error) {
+  if (const Error* dead = device_->dead()) {
+    counted_.fault = dead->message;
+    note_stats();
+    end_all(*dead);
+    return true;
+  }
+  for (const auto& entry : scheduler_.entries()) end(*entry.sequence, error);
+  return true;
 }
 
 void LocalEngine::drop_abandoned() {
@@ -204,11 +223,9 @@ bool LocalEngine::step() {
   if (scheduler_.entries().empty()) return scheduler_.restored();
   const EngineClock::time_point began = EngineClock::now();
   const Tensor logits = model_->forward(device_->begin(), batch);
-  if (Status status = device_->finish(); !status) {
-    for (const auto& entry : scheduler_.entries()) end(*entry.sequence, status.error());
-    return true;
-  }
+  if (const Status status = device_->finish(); !status) return fail_step(status.error());
   const std::span<const float> rows = batch.logit_rows.empty() ? std::span<const float>() : device_->host(logits);
+  if (const Error* dead = device_->dead()) return fail_step(*dead);
   scheduler_.took(std::chrono::duration<double>(EngineClock::now() - began).count());
   ++counted_.steps;
   for (const auto& entry : scheduler_.entries()) {
@@ -234,7 +251,7 @@ void LocalEngine::deliver(const Scheduler::Entry& entry, std::span<const float> 
       s.channel.publish();
     }
   if (entry.samples && !sample(s, row(entry.n_logits - 1)))
-    return end(s, Error{Code::device, "cannot sample token " + std::to_string(s.n_generated()) + " of the answer: its logits are no finite numbers, or its constraint leaves no token"});
+    return end(s, Error{Code::internal, "cannot sample token " + std::to_string(s.n_generated()) + " of the answer: its logits are no finite numbers, or its constraint leaves no token"});
   s.completed = s.finished();
   if (s.completed) end(s, std::nullopt);
 }

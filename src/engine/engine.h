@@ -22,6 +22,7 @@ struct EngineOptions {
   int page_tokens = 32;
   int context_tokens = 0;        // longest sequence; 0: the model's own, as far as state_bytes allows
   size_t state_bytes = 0;        // budget for pages, slots and snapshots; 0: decided from free memory
+  size_t scratch_bytes = 0;      // taken for steps at the start, where the device has memory of its own
   bool prefix_cache = true;
   int snapshot_every_tokens = 2048;  // distance of recurrent snapshots inside a prompt
   int max_waiting = 1024;        // requests beyond this are refused with `overloaded`
@@ -86,6 +87,7 @@ struct EngineStats {
   uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, preemptions = 0;
   size_t cache_bytes = 0, cache_disk_bytes = 0;    // what the prefix cache keeps in memory (pages and snapshots) and on disk
   uint64_t disk_hits = 0, disk_hit_tokens = 0;     // prompts that went on from state on the disk, and how many tokens they did not compute
+  std::string fault{};     // why the device will not work again; "": it works
   uint64_t disk_writes = 0, disk_dropped = 0, disk_corrupted = 0;  // pages and snapshots: written; deleted for room; deleted because their bytes were wrong
 };
 

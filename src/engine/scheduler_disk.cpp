@@ -37,6 +37,7 @@ bool Scheduler::save_pages(Sequence& s, size_t n_pages) {
       if (!recurrent_ && !disk_->room(sizes_.page_bytes)) return false;
       Bytes bytes(sizes_.page_bytes);
       device_.read_page(s.pages[i], bytes.span());
+      if (device_.dead()) return false;
       disk_->put(DiskIndex::Kind::page, place_in_chain(s, i), s.chain[i], static_cast<int32_t>((i + 1) * page_tokens), std::span(s.tokens).subspan(i * page_tokens, page_tokens),
                  std::move(bytes));
     }
@@ -55,6 +56,7 @@ void Scheduler::save_snapshot(Sequence& s) {
   Bytes bytes(sizes_.slot_bytes + (rest.empty() ? 0 : sizes_.page_bytes));
   device_.read_slot(s.slot, bytes.span().first(sizes_.slot_bytes));
   if (!rest.empty()) device_.read_page(s.pages[n_pages], bytes.span().subspan(sizes_.slot_bytes));
+  if (device_.dead()) return;
   disk_->put(DiskIndex::Kind::snapshot, parent, id, s.n_past, rest, std::move(bytes));
 }
 

@@ -74,6 +74,7 @@ Result<EnginePlan> plan_state(const Device& device, const Model& model, const En
     return Error{Code::too_large, "cannot hold one sequence of " + std::to_string(context > 0 ? context : n.page_tokens) + " tokens: its state takes " +
                                       mib(n.least(std::max<size_t>(context, 1))) + ", " + (given ? "state_bytes allows " : "half of the free memory is ") +
                                       mib(budget) + (fits > 0 ? ", enough for " + std::to_string(fits) + " tokens" : "")};
-  const StatePlan state = split(n, context, budget, given);
+  StatePlan state = split(n, context, budget, given);
+  state.scratch_bytes = o.scratch_bytes;
   return EnginePlan{state, static_cast<int>(context), n.recurrent, static_cast<size_t>(state.n_pages) * n.page_bytes + static_cast<size_t>(state.n_slots) * n.slot_bytes};
 }

@@ -35,7 +35,7 @@ Result<LoadedModel> load_model(const WeightFile& file, Device& device, const Loa
   TRY(Prepared p, prepare(file, device.precision() == Precision::exact));
   TRY_STATUS(p.weights->upload(device, options.progress));
   std::vector<std::string> notes = p.weights->notes();
-  for (std::string& note : device.end_uploads()) notes.push_back(std::move(note));
+  TRY_STATUS(device.end_uploads(notes));
   return LoadedModel{std::move(p.model), std::move(notes), p.weights->parts()};
 }
 

@@ -46,7 +46,8 @@ Json model_capabilities(const ModelInfo& model) {
           {"tools", can_call(model) ? Json{{"syntax", model.tool_syntax}, {"choice", {"none", "auto", "required", "named", "allowed_tools"}}, {"parallel", true}} : Json(false)},
           {"reasoning", heeds_thinking(model, false)},
           {"modalities", {"text"}},
-          {"context_tokens", model.context_tokens}};
+          {"context_tokens", model.context_tokens},
+          {"device", model.device.empty() ? Json() : Json(model.device)}};
 }
 
 constexpr std::pair<const char*, const char*> failures[] = {

@@ -18,7 +18,7 @@ constexpr CodeRow code_rows[] = {
     {Code::denied, 403, "permission_error", "denied"},
     {Code::unsupported, 400, "invalid_request_error", "unsupported"},
     {Code::corrupt_file, 500, "server_error", "corrupt_file"},
-    {Code::device, 500, "server_error", "device"},
+    {Code::device, 503, "unavailable_error", "device"},
     {Code::io, 500, "server_error", "io"},
     {Code::internal, 500, "server_error", "internal"},
 };

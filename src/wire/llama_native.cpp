@@ -172,6 +172,7 @@ void LlamaNative::props(Exchange& exchange) const {
                          {"model_alias", model->name},
                          {"chat_template", model->chat_template},
                          {"modalities", {{"vision", false}, {"audio", false}}},
+                         {"device", model->device.empty() ? Json() : Json(model->device)},
                          {"build_info", "calla"}});
 }
 

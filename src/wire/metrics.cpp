@@ -18,6 +18,7 @@ struct Gauge {
   uint64_t (*value)(const ModelStats&);
 };
 constexpr Gauge gauges[] = {
+    {"calla_model_up", "gauge", "1 while the model answers, 0 when its device has failed.", [](const ModelStats& s) -> uint64_t { return s.fault.empty(); }},
     {"calla_model_weight_bytes", "gauge", "Memory of the weights.", [](const ModelStats& s) -> uint64_t { return s.weight_bytes; }},
     {"calla_model_state_bytes", "gauge", "Memory of running sequences: pages and recurrent states.", [](const ModelStats& s) -> uint64_t { return s.state_bytes; }},
     {"calla_model_cache_bytes", "gauge", "Memory of the prefix cache.", [](const ModelStats& s) -> uint64_t { return s.cache_bytes; }},

@@ -69,9 +69,13 @@ class Server {
 };
 
 void Server::add_routes(Completer& completer) {
-  const auto health = [this](Exchange& exchange) {
-    const bool ready = !options_.ready || options_.ready();
-    ready ? exchange.respond(200, {{"status", "ok"}}) : exchange.respond(503, {{"status", "loading"}}, {{"Retry-After", "1"}});
+  const auto health = [this, &completer](Exchange& exchange) {
+    if (options_.ready && !options_.ready()) return exchange.respond(503, {{"status", "loading"}}, {{"Retry-After", "1"}});
+    const std::vector<ModelStats> models = completer.stats();
+    const auto failed = std::ranges::find_if(models, [](const ModelStats& m) { return !m.fault.empty(); });
+    if (failed == models.end()) return exchange.respond(200, {{"status", "ok"}});
+    const bool all = std::ranges::none_of(models, [](const ModelStats& m) { return m.fault.empty(); });
+    exchange.respond(all ? 503 : 200, {{"status", all ? "failed" : "degraded"}, {"reason", failed->fault}});
   };
   for (const char* path : {"/health", "/v1/health", "/ping"}) routes_.push_back({"GET", path, health, to_json, true});
   routes_.push_back({"GET", "/", [](Exchange& exchange) { exchange.respond_text(200, "Calla is running"); }, to_json, true});

@@ -26,6 +26,9 @@ struct World {
   std::map<std::string, bool> held;               // loads that wait until let through
   std::map<std::string, std::string> failures;
   std::set<std::string> pinned;
+  std::set<std::string> on_gpu;                   // these have 100 bytes of their own
+  size_t gpu_memory = 100;
+  size_t& memory_of(const std::string& name) { return on_gpu.contains(name) ? gpu_memory : memory; }
   int answering = 0;
   bool answers_wait = false;
   std::atomic<int64_t> clock_s = 1000;
@@ -57,9 +60,10 @@ class FakeResident final : public ResidentModel, public Completer {
  public:
   FakeResident(World& world, std::string name) : world_(world), name_(std::move(name)) {}
   ~FakeResident() override {
-    world_.set([&] { world_.memory += world_.sizes[name_]; });
+    world_.set([&] { world_.memory_of(name_) += world_.sizes[name_]; });
     world_.say("free " + name_);
   }
+  std::string memory() const override { return world_.on_gpu.contains(name_) ? "cuda:0" : ""; }
   Completer& completer() override { return *this; }
   size_t bytes() const override { return world_.sizes[name_]; }
   void fill_in(ChatRequest& request) const override { request.max_tokens = request.max_tokens.value_or(7); }
@@ -80,6 +84,7 @@ class FakeResident final : public ResidentModel, public Completer {
 class FakePrepared final : public PreparedModel {
  public:
   FakePrepared(World& world, std::string name) : world_(world), name_(std::move(name)) {}
+  std::string memory() const override { return world_.on_gpu.contains(name_) ? "cuda:0" : ""; }
   size_t least_bytes() const override { return world_.sizes[name_]; }
   std::string advice(size_t) const override { return "a context of 5 tokens would fit"; }
   Result<std::unique_ptr<ResidentModel>> load(size_t available) override {
@@ -87,7 +92,7 @@ class FakePrepared final : public PreparedModel {
     world_.until([&] { return !world_.held[name_]; });
     if (!world_.failures[name_].empty()) return Error{Code::corrupt_file, world_.failures[name_]};
     EXPECT_GE(available, world_.sizes[name_]);
-    world_.set([&] { world_.memory -= world_.sizes[name_]; });
+    world_.set([&] { world_.memory_of(name_) -= world_.sizes[name_]; });
     return std::unique_ptr<ResidentModel>(std::make_unique<FakeResident>(world_, name_));
   }
 
@@ -104,9 +109,9 @@ class FakeLibrary final : public Library {
     for (const auto& [name, bytes] : world_.sizes) all.push_back({.info = named(name), .path = "/models/" + name + ".gguf", .pinned = world_.pinned.contains(name)});
     return all;
   }
-  size_t available_bytes() override {
+  size_t available_bytes(const std::string& memory) override {
     const std::lock_guard lock(world_.mutex);
-    return world_.memory;
+    return memory == "cuda:0" ? world_.gpu_memory : world_.memory;
   }
   Result<std::unique_ptr<PreparedModel>> prepare(const ShelfModel& model) override { return std::unique_ptr<PreparedModel>(std::make_unique<FakePrepared>(world_, model.info.name)); }
   Status pull(const std::string&, const Completer::PullProgress&, std::stop_token) override { return ok_status(); }
@@ -200,6 +205,24 @@ TEST_F(ShelfTest, TheLeastRecentlyUsedMakesRoom) {
   EXPECT_EQ(world.count("free b"), 1);
   EXPECT_TRUE(loaded(*shelf, "a"));
   EXPECT_TRUE(loaded(*shelf, "c"));
+}
+
+TEST_F(ShelfTest, OnlyModelsOfTheSameMemoryMakeRoom) {
+  world.on_gpu = {"b", "big"};
+  const auto shelf = make();
+  ASSERT_TRUE(ask(*shelf, "a"));
+  world.clock_s++;
+  ASSERT_TRUE(ask(*shelf, "b"));
+  world.clock_s++;
+  ASSERT_TRUE(ask(*shelf, "big"));
+  EXPECT_EQ(world.count("free a"), 0);  // longer unused, but elsewhere
+  EXPECT_EQ(world.count("free b"), 1);
+  world.sizes["huge"] = 120;
+  world.on_gpu.insert("huge");
+  const auto huge = ask(*shelf, "huge");
+  ASSERT_FALSE(huge);
+  EXPECT_TRUE(huge.error().message.starts_with("cannot load huge: it takes at least 120 B, 10 B are available in the memory of cuda:0; loaded: big (90 B)")) << huge.error().message;
+  EXPECT_EQ(huge.error().message.find("a (40 B)"), std::string::npos);
 }
 
 TEST_F(ShelfTest, ThePinnedStayAndTheRefusalSaysWhat) {

@@ -318,13 +318,39 @@ TEST(Engine, RefusesWhatCannotBeAnswered) {
   busy.get();
 }
 
+TEST(Engine, ADeadDeviceEndsWhatRunsAndWaitsAndRefusesTheRestAtOnce) {
+  Rig rig(hybrid, {.max_sequences = 2});
+  rig.watch->delay_us = 2000;
+  std::vector<std::future<Result<Finish>>> all;
+  for (int i = 0; i < 5; ++i)  // two run, three wait
+    all.push_back(std::async(std::launch::async, [&, i] { return rig.engine->generate(request(random_ids(20, static_cast<uint64_t>(i)), 1000), [](const TokenEvent&) { return true; }); }));
+  while (rig.engine->stats().running < 2 || rig.engine->stats().waiting < 3) std::this_thread::yield();
+  EXPECT_EQ(rig.engine->stats().fault, "");
+  rig.watch->die_at_step = static_cast<int>(rig.watch->n_steps) + 3;
+  for (auto& one : all) {
+    const auto finish = one.get();
+    ASSERT_FALSE(finish);
+    EXPECT_EQ(finish.error().code, Code::device);
+    EXPECT_EQ(finish.error().message, "fake: out of order");
+  }
+  const uint64_t steps = rig.watch->n_steps;
+  const auto later = rig.engine->generate(request({1}, 1), [](const TokenEvent&) { return true; });
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().message, "fake: out of order");
+  EXPECT_EQ(rig.watch->n_steps, steps);  // nobody asks the device again
+  const EngineStats stats = rig.engine->stats();
+  EXPECT_EQ(stats.fault, "fake: out of order");
+  EXPECT_EQ(stats.running + stats.waiting, 0);
+  EXPECT_EQ(stats.pages_free, stats.pages_total);
+}
+
 TEST(Engine, ADeviceErrorOrNanLogitsEndTheRequestAndNotTheEngine) {
   Rig rig(hybrid);
   const auto g = request(random_ids(40, 1), 20);
   rig.watch->fail_step = 5;
   EXPECT_EQ(rig.engine->generate(g, [](const TokenEvent&) { return true; }).error().code, Code::device);
   rig.watch->give_nan = true;
-  EXPECT_EQ(rig.engine->generate(g, [](const TokenEvent&) { return true; }).error().code, Code::device);
+  EXPECT_EQ(rig.engine->generate(g, [](const TokenEvent&) { return true; }).error().code, Code::internal);
   rig.watch->give_nan = false;
   EXPECT_EQ(ask(rig, g).ids, expected(hybrid, g));
   EXPECT_EQ(rig.engine->stats().pages_free, rig.engine->stats().pages_total);

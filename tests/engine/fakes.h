@@ -49,6 +49,7 @@ struct Watch {
   bool record = false;
   std::atomic<int> delay_us{0};
   std::atomic<int> fail_step{-1};             // finish() of this step fails
+  std::atomic<int> die_at_step{-1};           // finish() of this step fails, and whatever comes behind it
   std::atomic<bool> give_nan{false};
   std::atomic<uint64_t> n_steps{0}, slot_errors{0}, page_copies{0};
   uint64_t (*count_allocations)() = nullptr;  // of the calling thread
@@ -125,6 +126,8 @@ class FakeDevice final : public Device {
   Status finish() override {
     const int step = static_cast<int>(watch_->n_steps++);
     if (const int us = watch_->delay_us; us > 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
+    if (watch_->die_at_step >= 0 && step >= watch_->die_at_step) dead_ = Error{Code::device, "fake: out of order"};
+    if (dead_) return *dead_;
     if (step == watch_->fail_step) return Error{Code::device, "fake: told to fail"};
     if (watch_->record) note(encoder_.batch);
     int logit = 0;
@@ -133,6 +136,7 @@ class FakeDevice final : public Device {
     return ok_status();
   }
   std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
+  const Error* dead() const override { return dead_ ? &*dead_ : nullptr; }
 
  private:
   struct Slot { uint64_t hash = 0; int32_t count = 0; };
@@ -177,6 +181,7 @@ class FakeDevice final : public Device {
   std::vector<TokenId> pages_;
   std::vector<Slot> slots_;
   std::vector<float> arena_;
+  std::optional<Error> dead_;
   FakeEncoder encoder_;
 };
 

@@ -138,7 +138,7 @@ struct Mapped {
 
 TEST_F(Answers, EveryErrorCodeHasAStatus) {
   const Mapped table[] = {{Code::invalid_request, 400}, {Code::not_found, 404}, {Code::too_large, 400},    {Code::overloaded, 429}, {Code::cancelled, 503}, {Code::denied, 403},
-                          {Code::unsupported, 400},     {Code::corrupt_file, 500}, {Code::device, 500}, {Code::io, 500},         {Code::internal, 500}};
+                          {Code::unsupported, 400},     {Code::corrupt_file, 500}, {Code::device, 503}, {Code::io, 500},         {Code::internal, 500}};
   for (const Mapped& row : table) {
     completer.script = [&](const ChatRequest&, const Sink&, std::stop_token) -> Result<Finish> { return Error{row.code, "attempted, seen"}; };
     for (const char* more : {"", R"("stream":true)"}) {  // before the first byte, a stream fails as a plain answer does

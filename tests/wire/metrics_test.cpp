@@ -43,7 +43,40 @@ TEST(Metrics, GaugesPerModelAndWaiting) {
   EXPECT_EQ(value_of(text, "calla_requests_running"), "1");
   EXPECT_EQ(value_of(text, "calla_requests_queued"), "3");
   EXPECT_EQ(value_of(text, R"(calla_model_weight_bytes{model="a\"b\\"})"), "123");
+  EXPECT_EQ(value_of(text, R"(calla_model_up{model="a\"b\\"})"), "1");
+  stats.fault = "the GPU is out of order";
+  EXPECT_EQ(value_of(metrics.text({stats}), R"(calla_model_up{model="a\"b\\"})"), "0");
   EXPECT_EQ(value_of(text, R"(calla_model_preemptions_total{model="a\"b\\"})"), "9");
+}
+
+class Faulty : public FakeCompleter {
+ public:
+  std::vector<ModelStats> stats() const override {
+    const std::lock_guard lock(mutex_);
+    return all_;
+  }
+  void fail(size_t model, std::string why) {
+    const std::lock_guard lock(mutex_);
+    all_[model].fault = std::move(why);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<ModelStats> all_{{.model = "a"}, {.model = "b"}};
+};
+
+TEST(Health, TellsOfDevicesThatFailed) {
+  Faulty completer;
+  TestServer server(completer);
+  const auto health = [&] { return Client(server.port).get("/health"); };
+  EXPECT_EQ(health().status, 200);
+  EXPECT_EQ(health().json()["status"], "ok");
+  completer.fail(0, "the GPU is out of order");
+  EXPECT_EQ(health().status, 200);
+  EXPECT_EQ(health().json(), Json::parse(R"({"status":"degraded","reason":"the GPU is out of order"})"));
+  completer.fail(1, "the other one too");
+  EXPECT_EQ(health().status, 503);
+  EXPECT_EQ(health().json()["status"], "failed");
 }
 
 TEST_F(WireTest, MetricsOverHttp) {

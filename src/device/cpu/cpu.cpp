@@ -52,7 +52,10 @@ class CpuDevice final : public Device {
   }
   size_t weight_bytes() const override { return weight_bytes_; }
   bool has_packed() const override { return dry_ || packed_.ready(); }
-  std::vector<std::string> end_uploads() override { return packed_.finish(); }
+  Status end_uploads(std::vector<std::string>& notes) override {
+    for (std::string& note : packed_.finish()) notes.push_back(std::move(note));
+    return ok_status();
+  }
 
   Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
     resize_scratch(state_scratch_floats(layers));
@@ -74,9 +77,11 @@ class CpuDevice final : public Device {
   }
   Status finish() override {
     CHECK(!dry_);
+    if (++steps_; options_.fault.step > 0) TRY_STATUS(injected_fault());
     encoder_.step.replay(team_, kernels_, scratch_);
     return ok_status();
   }
+  const Error* dead() const override { return dead_ ? &*dead_ : nullptr; }
   size_t scratch_bytes() const {
     size_t bytes = encoder_.step.arena.bytes() + encoder_.step.lasting.bytes();
     for (const auto& s : scratch_) bytes += s.size() * sizeof(float);
@@ -85,6 +90,12 @@ class CpuDevice final : public Device {
   std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
 
  private:
+  Status injected_fault() {
+    if (options_.fault.strikes(InjectedFault::Kind::memory, steps_)) return Error{Code::device, "cannot run a step on the CPU: no memory (an injected fault)"};
+    if (options_.fault.strikes(InjectedFault::Kind::step, steps_)) dead_ = Error{Code::device, "cannot run a step on the CPU: it has failed (an injected fault)"};
+    if (dead_) return *dead_;
+    return ok_status();
+  }
   Result<std::unique_ptr<Weight>> upload_row(const StoredMatrix& matrix) {
     TRY_STATUS(check_scales(matrix));
     auto weight = std::make_unique<RowWeight>();
@@ -130,6 +141,8 @@ class CpuDevice final : public Device {
   }
 
   DeviceOptions options_;
+  int steps_ = 0;
+  std::optional<Error> dead_;
   const bool dry_;  // takes no memory for weights and runs nothing
   std::string isa_name_;
   const Kernels& kernels_;

@@ -115,30 +115,36 @@ PackedMatrix plan_matrix(const MatrixSource& source) {
   return m;
 }
 
+Packer::Packer(const MatrixSource& source) : source_(source), matrix_(plan_matrix(source)) {}
+
+Status Packer::fill(int64_t first, int64_t last, std::byte* to, Team& team) const {
+  const PackPlan plan = plan_packing(source_.parts.front());
+  const RowFinder finder = finder_of(source_);
+  constexpr size_t kPiece = size_t{2} << 20;  // bytes that a thread takes at a time, and whose pages it lets go of
+  const int64_t batch = std::max<int64_t>(1, std::min(static_cast<int64_t>(kPiece / matrix_.tile_bytes), (last - first) / (8 * team.size())));
+  std::atomic<int64_t> next{first};
+  std::atomic<bool> good{true};
+  team.run([&](int) {
+    TileWriter writer(matrix_, plan, finder);
+    for (int64_t begin; (begin = next.fetch_add(batch)) < last;) {
+      const int64_t end = std::min(begin + batch, last);
+      for (int64_t t = begin; t < end; t++)
+        if (!writer.write(t, reinterpret_cast<uint8_t*>(to) + static_cast<size_t>(t - first) * matrix_.tile_bytes)) good = false;
+      if (source_.mapped && matrix_.bytes > 16 * kPiece) MappedFile::drop(source_of(matrix_, source_, begin, end));
+    }
+  });
+  if (!good) return Error{Code::corrupt_file, "finite scales expected, NaN or infinity found"};
+  return ok_status();
+}
+
 Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team, Slabs& slabs) {
-  auto m = std::make_unique<PackedMatrix>(plan_matrix(source));
+  const Packer packer(source);
+  auto m = std::make_unique<PackedMatrix>(packer.matrix());
   const std::shared_ptr<std::byte> memory = slabs.take(m->bytes);
   if (!memory) return Error{Code::device, "cannot take " + std::to_string(m->bytes) + " bytes of memory for a weight matrix: the system refused"};
   m->data = memory.get();
   m->memory = memory;
-
-  const PackPlan plan = plan_packing(source.parts.front());
-  const RowFinder finder = finder_of(source);
-  const int64_t tiles = m->n_experts * m->tiles;
-  constexpr size_t kPiece = size_t{2} << 20;  // bytes that a thread takes at a time, and whose pages it lets go of
-  const int64_t batch = std::max<int64_t>(1, std::min(static_cast<int64_t>(kPiece / m->tile_bytes), tiles / (8 * team.size())));
-  std::atomic<int64_t> next{0};
-  std::atomic<bool> good{true};
-  team.run([&](int) {
-    TileWriter writer(*m, plan, finder);
-    for (int64_t begin; (begin = next.fetch_add(batch)) < tiles;) {
-      const int64_t end = std::min(begin + batch, tiles);
-      for (int64_t t = begin; t < end; t++)
-        if (!writer.write(t, reinterpret_cast<uint8_t*>(memory.get()) + static_cast<size_t>(t) * m->tile_bytes)) good = false;
-      if (source.mapped && m->bytes > 16 * kPiece) MappedFile::drop(source_of(*m, source, begin, end));
-    }
-  });
-  if (!good) return Error{Code::corrupt_file, "finite scales expected, NaN or infinity found"};
+  TRY_STATUS(packer.fill(0, m->n_experts * m->tiles, memory.get(), team));
   return m;
 }
 Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team) {

@@ -125,6 +125,17 @@ class LookupWeight final : public Weight {
 PackedMatrix plan_matrix(const MatrixSource& source);
 class Slabs;
 class Team;
+// Fills any stretch of a matrix's tiles; those of all experts are numbered in a row.
+class Packer {
+ public:
+  explicit Packer(const MatrixSource& source);  // borrowed
+  const PackedMatrix& matrix() const { return matrix_; }
+  Status fill(int64_t first_tile, int64_t last_tile, std::byte* to, Team& team) const;  // refuses scales that are NaN or infinite
+
+ private:
+  const MatrixSource& source_;
+  const PackedMatrix matrix_;
+};
 // Refuses scales that are NaN or infinite.
 Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team, Slabs& slabs);
 Result<std::unique_ptr<PackedMatrix>> pack(const MatrixSource& source, Team& team);  // in slabs of its own

@@ -1,14 +1,15 @@
-// device: an NVIDIA GPU as a Device: uploads by the CPU's packing, records steps, replays those of decoding as CUDA graphs.
+// device: an NVIDIA GPU as a Device: records steps, replays those of decoding as CUDA graphs.
 #include <algorithm>
 #include <list>
 #include <thread>
 #include <unordered_map>
 #include "core/hash.h"
-#include "device/cpu/slabs.h"
-#include "device/cpu/team.h"
+#include "device/cuda/calls.h"
 #include "device/cuda/encoder.h"
+#include "device/cuda/fault.h"
 #include "device/cuda/profile.h"
-#include "device/cuda/repack.h"
+#include "device/cuda/start.h"
+#include "device/cuda/upload.h"
 
 namespace cuda {
 namespace {
@@ -16,9 +17,7 @@ namespace {
 constexpr size_t kMaxGraphs = 64;
 constexpr int64_t kGraphRows = 64;  // steps of more rows are launched kernel by kernel: their shapes hardly repeat
 
-Error failed(const char* attempt, cudaError_t code) { return {Code::device, std::string("cannot ") + attempt + ": CUDA says " + cudaGetErrorName(code) + ", " + cudaGetErrorString(code)}; }
-#define CUDA_TRY(attempt, call) \
-  if (const cudaError_t cuda_code_ = (call); cuda_code_ != cudaSuccess) return failed(attempt, cuda_code_)
+int upload_threads(const DeviceOptions& options) { return std::max(1, options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())); }
 
 // Steps as they were recorded, most recently used first.
 class Graphs {
@@ -51,9 +50,8 @@ class Graphs {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(const DeviceOptions& options, const cudaDeviceProp& properties)
-      : options_(options), name_("cuda " + std::string(properties.name)), overlap_(properties.major >= 9), team_(std::max(1, options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency())), false),
-        limits_{options.precision == Precision::exact, properties.multiProcessorCount, 10 * properties.major + properties.minor, properties.sharedMemPerBlockOptin}, encoder_(state_, tables_, limits_) {
+  CudaDevice(const DeviceOptions& options, const Gpu& gpu)
+      : options_(options), gpu_(gpu), overlap_(gpu.major >= 9), uploader_(options.precision, upload_threads(options), false), limits_(limits_of(options, gpu)), encoder_(state_, tables_, limits_) {
     if (options.profile) encoder_.costs = &profile_.emplace().costs;
   }
   ~CudaDevice() override {
@@ -79,38 +77,12 @@ class CudaDevice final : public Device {
     return ok_status();
   }
 
-  std::string name() const override { return name_; }
+  std::string name() const override { return "cuda " + gpu_.name; }
   Precision precision() const override { return options_.precision; }
 
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
-    cpu::Slabs slabs;
-    TRY(const auto packed, cpu::pack(source, team_, slabs));
-    auto weight = std::make_unique<DeviceMatrix>();
-    weight->rows = static_cast<int32_t>(packed->rows), weight->cols = static_cast<int32_t>(packed->cols);
-    weight->n_experts = packed->n_experts;
-    weight->format_name = packed->format_name;
-    Matrix tiles{nullptr, static_cast<int64_t>(packed->tile_bytes), static_cast<int64_t>(packed->tile_bytes) * packed->tiles, weight->rows, weight->cols, packed->post_scale, packed->layout};
-    TRY(void* const staged, copied(packed->data, packed->bytes));
-    tiles.data = static_cast<const uint8_t*>(staged);
-    if (limits_.exact) {
-      weight->memory = staged;
-      weight->tiles = tiles;
-      weight_bytes_ += packed->bytes;
-      return std::unique_ptr<Weight>(std::move(weight));
-    }
-    const std::unique_ptr<void, cudaError_t (*)(void*)> staging(staged, cudaFree);
-    weight->form = source.precise && packed->n_experts == 1 ? DeviceMatrix::Form::floats : DeviceMatrix::Form::strips;
-    weight->strips = plan_strips(packed->layout, packed->rows, packed->cols, packed->post_scale);
-    const size_t bytes = weight->form == DeviceMatrix::Form::floats ? static_cast<size_t>(packed->rows * packed->cols) * sizeof(float) : static_cast<size_t>(strips_bytes(weight->strips, packed->n_experts));
-    if (const cudaError_t code = cudaMalloc(&weight->memory, bytes); code != cudaSuccess) return no_memory(bytes, code);
-    weight->strips.data = static_cast<const uint8_t*>(weight->memory);
-    if (weight->form == DeviceMatrix::Form::floats) {
-      CUDA_TRY("unpack a weight matrix", unpack_rows(tiles, static_cast<float*>(weight->memory), stream_));
-    } else {
-      CUDA_TRY("repack a weight matrix", repack(tiles, packed->n_experts, weight->strips, static_cast<uint32_t*>(tables_memory_), stream_));
-    }
-    CUDA_TRY("repack a weight matrix", cudaStreamSynchronize(stream_));
-    weight_bytes_ += bytes;
+    TRY(auto weight, uploader_.matrix(source));
+    if (recording_) TRY_STATUS(uploader_.settle());  // what is recorded holds on to its factor
     return std::unique_ptr<Weight>(std::move(weight));
   }
   Result<std::unique_ptr<Weight>> upload_lookup(const StoredMatrix& table) override {
@@ -119,19 +91,24 @@ class CudaDevice final : public Device {
     return upload(source);
   }
   Result<std::unique_ptr<Weight>> upload_vector(std::span<const float> values) override {
-    auto weight = std::make_unique<DeviceVector>();
-    weight->size = std::ssize(values);
-    if (const cudaError_t code = cudaMalloc(reinterpret_cast<void**>(&weight->data), std::max<size_t>(values.size_bytes(), 4)); code != cudaSuccess) return no_memory(values.size_bytes(), code);
-    CUDA_TRY("upload a vector", cudaMemcpy(weight->data, values.data(), values.size_bytes(), cudaMemcpyHostToDevice));
-    weight_bytes_ += values.size_bytes();
+    TRY(auto weight, uploader_.vector(values));
     return std::unique_ptr<Weight>(std::move(weight));
   }
-  size_t weight_bytes() const override { return weight_bytes_; }
+  size_t weight_bytes() const override { return uploader_.bytes(); }
+  Status end_uploads(std::vector<std::string>&) override {
+    TRY_STATUS(uploader_.end());
+    const UploadTimes& t = uploader_.times();
+    if (options_.profile)
+      std::fprintf(stderr, "profile: uploads: %.2f GB packed in %.2f s, %.2f s of waiting for the GPU, %.2f s for memory\n", static_cast<double>(t.packed_bytes) * 1e-9, t.pack_s, t.wait_s, t.memory_s);
+    return ok_status();
+  }
 
   Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
     CUDA_TRY("end the last step", cudaStreamSynchronize(stream_));
     graphs_.clear();
-    return state_.allocate(layers, plan, kind());
+    TRY_STATUS(state_.allocate(layers, plan, kind()));
+    if (plan.scratch_bytes > 0 && !encoder_.arena.reserve(plan.scratch_bytes)) return no_memory("steps", plan.scratch_bytes, cudaErrorMemoryAllocation);
+    return ok_status();
   }
   size_t page_bytes(std::span<const StateSpec> layers, int page_tokens) const override { return DeviceState::page_bytes(layers, page_tokens, kind()); }
   size_t slot_bytes(std::span<const StateSpec> layers) const override { return DeviceState::slot_bytes(layers); }
@@ -153,34 +130,61 @@ class CudaDevice final : public Device {
   void read_page(int32_t page, std::span<std::byte> out) const override {
     size_t at = 0;
     state_.visit_page(page, [&](std::byte* p, size_t n) { fetch(out, at, p, n); });
-    note(cudaStreamSynchronize(stream_));
+    wait();
   }
   void write_page(int32_t page, std::span<const std::byte> in) override {
     size_t at = 0;
     state_.visit_page(page, [&](std::byte* p, size_t n) { send(in, at, p, n); });
-    note(cudaStreamSynchronize(stream_));
+    wait();
   }
   void read_slot(int32_t slot, std::span<std::byte> out) const override {
     size_t at = 0;
     state_.visit_slot(slot, [&](std::byte* p, size_t n) { fetch(out, at, p, n); });
-    note(cudaStreamSynchronize(stream_));
+    wait();
   }
   void write_slot(int32_t slot, std::span<const std::byte> in) override {
     size_t at = 0;
     state_.visit_slot(slot, [&](std::byte* p, size_t n) { send(in, at, p, n); });
-    note(cudaStreamSynchronize(stream_));
+    wait();
   }
 
   Encoder& begin() override {
+    uploads_ = uploader_.settle();
+    recording_ = true;
     encoder_.reset();
     staged_ = 0;
     return encoder_;
   }
 
+  std::span<const float> host(const Tensor& t) override {
+    const size_t bytes = static_cast<size_t>(t.shape.elements()) * sizeof(float);
+    if (bytes == 0) return {};
+    std::byte* to = stage(bytes);
+    if (!to || cudaMemcpyAsync(to, t.data, bytes, cudaMemcpyDeviceToHost, stream_) != cudaSuccess || cudaStreamSynchronize(stream_) != cudaSuccess) {
+      look_whether_dead(failed("read the result of a step", cudaGetLastError()));
+      return lost_.emplace_back(static_cast<size_t>(t.shape.elements()));
+    }
+    return {reinterpret_cast<const float*>(to), static_cast<size_t>(t.shape.elements())};
+  }
+
   Status finish() override {
+    recording_ = false;
+    if (dead_) return *dead_;
+    ++steps_;
+    const Status status = run();
+    if (!status) look_whether_dead(status.error());
+    return status;
+  }
+  const Error* dead() const override { return dead_ ? &*dead_ : nullptr; }
+
+ private:
+  Status run() {
+    TRY_STATUS(uploads_);
+    TRY_STATUS(uploader_.settle());
     encoder_.end();
     if (encoder_.refusal()) return Error{Code::unsupported, std::string("cannot run a step on the GPU: ") + encoder_.refusal()};
-    if (encoder_.arena.failed()) return no_memory(0, cudaErrorMemoryAllocation);
+    if (encoder_.arena.refused_bytes() > 0) return no_memory("a step", encoder_.arena.refused_bytes(), cudaErrorMemoryAllocation);
+    if (options_.fault.step > 0) TRY_STATUS(injected_fault());
     if (!tables_.fits()) return Error{Code::too_large, "cannot run a step on the GPU: too many rows, sequences or pages"};
     TRY_STATUS(send_tables());
     if (profile_) {
@@ -195,29 +199,22 @@ class CudaDevice final : public Device {
     return ok_status();
   }
 
-  std::span<const float> host(const Tensor& t) override {
-    const size_t bytes = static_cast<size_t>(t.shape.elements()) * sizeof(float);
-    if (bytes == 0) return {};
-    std::byte* to = stage(bytes);
-    if (!to || cudaMemcpyAsync(to, t.data, bytes, cudaMemcpyDeviceToHost, stream_) != cudaSuccess || cudaStreamSynchronize(stream_) != cudaSuccess) {
-      std::vector<float>& none = lost_.emplace_back(static_cast<size_t>(t.shape.elements()));
-      note(cudaGetLastError());
-      return none;
-    }
-    return {reinterpret_cast<const float*>(to), static_cast<size_t>(t.shape.elements())};
+  // A fault inside a kernel stays: from then on every call fails, whatever it asks for.
+  void look_whether_dead(const Error& cause) const {
+    cudaGetLastError();
+    if (!dead_ && cudaDeviceSynchronize() != cudaSuccess) dead_ = Error{Code::device, "the GPU is out of order until this process starts anew: " + cause.message};
+  }
+  void wait() const {
+    if (const cudaError_t code = cudaStreamSynchronize(stream_); code != cudaSuccess) look_whether_dead(failed("read the state of a sequence", code));
+  }
+  Status injected_fault() {
+    void* none = nullptr;
+    if (options_.fault.strikes(InjectedFault::Kind::memory, steps_))
+      if (const cudaError_t code = cudaMalloc(&none, size_t{1} << 50); code != cudaSuccess) return no_memory("a step", size_t{1} << 50, code);
+    if (options_.fault.strikes(InjectedFault::Kind::step, steps_)) CUDA_TRY("run a step", enqueue_fault(stream_));
+    return ok_status();
   }
 
- private:
-  // Host memory on the device, in memory of its own.
-  Result<void*> copied(const void* from, size_t bytes) {
-    void* data = nullptr;
-    if (const cudaError_t code = cudaMalloc(&data, std::max<size_t>(bytes, 16)); code != cudaSuccess) return no_memory(bytes, code);
-    if (const cudaError_t code = cudaMemcpy(data, from, bytes, cudaMemcpyHostToDevice); code != cudaSuccess) {
-      cudaFree(data);
-      return failed("upload a weight matrix", code);
-    }
-    return data;
-  }
   CacheKind kind() const { return options_.precision == Precision::exact ? CacheKind::f32 : CacheKind::half; }
   // A failure that finish reports.
   void note(cudaError_t code) const {
@@ -225,14 +222,6 @@ class CudaDevice final : public Device {
   }
   void fetch(std::span<std::byte> out, size_t& at, const std::byte* from, size_t n) const { note(cudaMemcpyAsync(out.data() + at, from, n, cudaMemcpyDeviceToHost, stream_)), at += n; }
   void send(std::span<const std::byte> in, size_t& at, std::byte* to, size_t n) { note(cudaMemcpyAsync(to, in.data() + at, n, cudaMemcpyHostToDevice, stream_)), at += n; }
-
-  Error no_memory(size_t wanted, cudaError_t code) const {
-    size_t free = 0, total = 0;
-    cudaGetLastError();
-    cudaMemGetInfo(&free, &total);
-    if (code != cudaErrorMemoryAllocation) return failed("take GPU memory", code);
-    return {Code::device, "cannot take " + std::to_string(wanted >> 20) + " MiB of GPU memory: " + std::to_string(free >> 20) + " MiB of " + std::to_string(total >> 20) + " are free"};
-  }
 
   // Pinned memory for what crosses the bus in this step.
   std::byte* stage(size_t bytes) {
@@ -255,7 +244,7 @@ class CudaDevice final : public Device {
     if (from.empty()) return ok_status();
     const size_t bytes = from.size() * sizeof(T);
     std::byte* at = stage(bytes);
-    if (!at) return no_memory(bytes, cudaErrorMemoryAllocation);
+    if (!at) return no_memory("a step's tables", bytes, cudaErrorMemoryAllocation);
     std::memcpy(at, from.data(), bytes);
     CUDA_TRY("send a step's tables", cudaMemcpyAsync(to, at, bytes, cudaMemcpyHostToDevice, stream_));
     return ok_status();
@@ -278,7 +267,7 @@ class CudaDevice final : public Device {
     overlap.val.programmaticStreamSerializationAllowed = 1;
     config.attrs = &overlap, config.numAttrs = overlap_with_last ? 1 : 0;
     void* arguments[] = {encoder_.recording.arguments.data() + l.at};
-    if (const cudaError_t code = cudaLaunchKernelExC(&config, l.kernel, arguments); code != cudaSuccess) return failed((std::string("launch ") + l.name).c_str(), code);
+    if (const cudaError_t code = cudaLaunchKernelExC(&config, l.kernel, arguments); code != cudaSuccess) return failed(std::string("launch ") + l.name, code);
     return ok_status();
   }
   Status launch_all() {
@@ -312,12 +301,12 @@ class CudaDevice final : public Device {
   }
 
   const DeviceOptions options_;
-  const std::string name_;
+  const Gpu gpu_;
   const bool overlap_;  // kernels may start while the one before them still runs
-  cpu::Team team_;      // packs weights
+  Uploader uploader_;
   cudaStream_t stream_ = nullptr;
   void *tables_memory_ = nullptr, *staging_ = nullptr;
-  size_t staging_size_ = 0, staged_ = 0, weight_bytes_ = 0;
+  size_t staging_size_ = 0, staged_ = 0;
   std::list<std::vector<float>> lost_;
   Tables tables_;
   const Limits limits_;
@@ -326,24 +315,19 @@ class CudaDevice final : public Device {
   Graphs graphs_;
   std::optional<Profile> profile_;
   mutable cudaError_t noted_ = cudaSuccess;
+  bool recording_ = false;
+  Status uploads_ = ok_status();
+  int steps_ = 0;
+  mutable std::optional<Error> dead_;
 };
 
 }  // namespace
 }  // namespace cuda
 
 Result<std::unique_ptr<Device>> make_cuda_device(const DeviceOptions& options) {
-  int count = 0, driver = 0;
-  cudaDriverGetVersion(&driver);
-  if (driver == 0) return Error{Code::unsupported, "cannot use an NVIDIA GPU: no driver is installed"};
-  if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess)
-    return Error{Code::unsupported, "cannot use an NVIDIA GPU: " + std::string(cudaGetErrorString(code)) + " (driver for CUDA " + std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) + ", " +
-                                        std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10) + " needed)"};
-  if (count == 0) return Error{Code::unsupported, "cannot use an NVIDIA GPU: the driver sees none"};
-  cudaDeviceProp properties{};
-  if (const cudaError_t code = cudaGetDeviceProperties(&properties, 0); code != cudaSuccess) return cuda::failed("ask the GPU what it is", code);
-  if (properties.major < 8) return Error{Code::unsupported, "cannot use " + std::string(properties.name) + ": compute capability 8.0 or later expected, " + std::to_string(properties.major) + "." + std::to_string(properties.minor) + " found"};
+  TRY(const cuda::Gpu gpu, cuda::start_gpu(options));
   if (options.kv == KvType::int8) return Error{Code::unsupported, "cannot keep int8 keys and values on the GPU yet: half expected"};
-  auto device = std::make_unique<cuda::CudaDevice>(options, properties);
+  auto device = std::make_unique<cuda::CudaDevice>(options, gpu);
   TRY_STATUS(device->start());
   return std::unique_ptr<Device>(std::move(device));
 }

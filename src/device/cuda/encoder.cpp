@@ -17,7 +17,7 @@ const float* values_of(const Weight& w) { return static_cast<const DeviceVector&
 
 void CudaEncoder::reset() {
   recording.clear();
-  arena.rewind({});
+  arena.restart();
   lowering_.reset();
   ops_.clear();
   tables_.ids.clear(), tables_.positions.clear(), tables_.row_sequence.clear(), tables_.pages.clear(), tables_.picked.clear(), tables_.sequences.clear();
@@ -79,6 +79,7 @@ const float* CudaEncoder::frequencies(const Rope& rope) {
     if (r.rope == &rope) return r.inverse_frequencies;
   float* data = nullptr;
   const size_t bytes = rope.inverse_frequencies.size() * sizeof(float);
+  if (arena.dry()) return data;
   if (cudaMalloc(reinterpret_cast<void**>(&data), std::max<size_t>(bytes, 4)) != cudaSuccess || cudaMemcpy(data, rope.inverse_frequencies.data(), bytes, cudaMemcpyHostToDevice) != cudaSuccess) refuse("no memory for rotary frequencies");
   ropes_.push_back({&rope, data});
   return data;

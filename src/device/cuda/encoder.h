@@ -7,7 +7,7 @@ namespace cuda {
 
 class CudaEncoder final : public Encoder {
  public:
-  CudaEncoder(DeviceState& state, Tables& tables, const Limits& limits) : state_(state), tables_(tables), lowering_({recording, arena, state, tables, limits}) {}
+  CudaEncoder(DeviceState& state, Tables& tables, const Limits& limits, bool dry = false) : arena(dry), state_(state), tables_(tables), lowering_({recording, arena, state, tables, limits}) {}
   void reset();
   void end();  // lowers what is left: call before the recording is run
   Recording recording;

@@ -45,8 +45,17 @@ struct RepackArgs {
   int64_t strips;  // of all experts
   int32_t blocks;
   StripLayout layout;
-  float unit;
+  const uint32_t* largest;  // of floats only
 };
+
+// The power of two that brings `largest` near 1.
+CALLA_BOTH float unit_for(uint32_t bits) {
+  float largest = 0;
+  memcpy(&largest, &bits, sizeof largest);
+  int exponent = 0;
+  if (largest > 0 && isfinite(largest)) frexpf(largest, &exponent);
+  return ldexpf(1.0f, exponent < -100 ? 100 : exponent > 100 ? -100 : -exponent);
+}
 
 // What a lane holds of one block: two rows, four slabs, inputs 2c, 2c + 1, 2c + 8, 2c + 9.
 struct LaneBlock {
@@ -150,7 +159,7 @@ __global__ void __launch_bounds__(256) repack_blocks(const RepackArgs a) {
   const uint8_t* tile = a.from.data + strip * a.from.tile_bytes;
   LaneBlock b;
   read_lane(a, tile, block, r, c, b);
-  if (l.codes == Codes::f16) write_halves(b, to + scales, lane, a.unit);
+  if (l.codes == Codes::f16) write_halves(b, to + scales, lane, unit_for(*a.largest));
   else if (l.codes == Codes::s8) write_bytes(b, to + scales, lane, a.from.layout.offset - l.offset);
   else write_nibbles(b, to + scales, lane, l.codes == Codes::u4 ? 4 : l.codes == Codes::u5 ? 5 : 6);
   if (c == 0) write_scales(a, tile, block, r, to);
@@ -212,22 +221,32 @@ Strips plan_strips(const PackLayout& packed, int64_t rows, int64_t cols, float p
   return s;
 }
 
-cudaError_t repack(const Matrix& packed, int64_t n_experts, Strips& to, uint32_t* scratch, cudaStream_t stream) {
-  const int64_t strips = to.strips * n_experts;
-  uint32_t bits = 0;
-  if (const cudaError_t code = cudaMemsetAsync(scratch, 0, sizeof bits, stream); code != cudaSuccess) return code;
-  largest_scale<<<1024, 256, 0, stream>>>(packed, strips, scratch);
-  if (const cudaError_t code = cudaMemcpyAsync(&bits, scratch, sizeof bits, cudaMemcpyDeviceToHost, stream); code != cudaSuccess) return code;
-  if (const cudaError_t code = cudaStreamSynchronize(stream); code != cudaSuccess) return code;
-  float largest;
-  std::memcpy(&largest, &bits, sizeof largest);
-  int exponent = 0;
-  if (largest > 0 && std::isfinite(largest)) std::frexp(largest, &exponent);
-  to.unit = std::ldexp(1.0f, std::clamp(-exponent, -100, 100));
+void set_unit(Strips& to, uint32_t largest) {
+  to.unit = unit_for(largest);
   if (to.layout.codes == Codes::f16) to.factor /= to.unit;
-  const int64_t items = strips * to.blocks;
-  repack_blocks<<<static_cast<unsigned>((items + 7) / 8), 256, 0, stream>>>(RepackArgs{packed, const_cast<uint8_t*>(to.data), strips, to.blocks, to.layout, to.unit});
+}
+
+cudaError_t find_largest(const Matrix& piece, int64_t tiles, uint32_t* largest, cudaStream_t stream) {
+  largest_scale<<<1024, 256, 0, stream>>>(piece, tiles, largest);
   return cudaGetLastError();
+}
+
+cudaError_t repack_piece(const Matrix& piece, int64_t first_tile, int64_t tiles, const Strips& to, const uint32_t* largest, cudaStream_t stream) {
+  const int64_t items = tiles * to.blocks;
+  uint8_t* at = const_cast<uint8_t*>(to.data) + first_tile * to.strip_bytes;
+  repack_blocks<<<static_cast<unsigned>((items + 7) / 8), 256, 0, stream>>>(RepackArgs{piece, at, tiles, to.blocks, to.layout, largest});
+  return cudaGetLastError();
+}
+
+cudaError_t repack(const Matrix& packed, int64_t n_experts, Strips& to, uint32_t* scratch, cudaStream_t stream) {
+  uint32_t largest = 0;
+  if (const cudaError_t code = cudaMemsetAsync(scratch, 0, sizeof largest, stream); code != cudaSuccess) return code;
+  if (const cudaError_t code = find_largest(packed, to.strips * n_experts, scratch, stream); code != cudaSuccess) return code;
+  if (const cudaError_t code = repack_piece(packed, 0, to.strips * n_experts, to, scratch, stream); code != cudaSuccess) return code;
+  if (const cudaError_t code = cudaMemcpyAsync(&largest, scratch, sizeof largest, cudaMemcpyDeviceToHost, stream); code != cudaSuccess) return code;
+  if (const cudaError_t code = cudaStreamSynchronize(stream); code != cudaSuccess) return code;
+  set_unit(to, largest);
+  return cudaSuccess;
 }
 
 cudaError_t unpack_rows(const Matrix& packed, float* to, cudaStream_t stream) {

@@ -1,6 +1,8 @@
 // state: what sequences remember, in device memory: one allocation for each layer's pages, one for its slots.
 #include "device/cuda/state.h"
 
+#include "device/cuda/calls.h"
+
 namespace cuda {
 namespace {
 
@@ -38,10 +40,9 @@ Status DeviceState::allocate(std::span<const StateSpec> layers, StatePlan plan, 
   const size_t pages = static_cast<size_t>(plan.n_pages), slots = static_cast<size_t>(plan.n_slots);
   const auto refused = [&] {
     const size_t wanted = pages * page_bytes(layers, plan.page_tokens, kind) + slots * slot_bytes(layers);
-    size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
+    Error error = no_memory("the state of sequences", wanted, cudaErrorMemoryAllocation);
     release();
-    return Error{Code::device, "cannot take " + std::to_string(wanted >> 20) + " MiB of GPU memory for sequences: " + std::to_string(free >> 20) + " MiB of " + std::to_string(total >> 20) + " are free"};
+    return error;
   };
   for (const StateSpec& s : layers) {
     Layer& l = layers_.emplace_back();
@@ -56,6 +57,12 @@ Status DeviceState::allocate(std::span<const StateSpec> layers, StatePlan plan, 
     }
   }
   return ok_status();
+}
+
+void DeviceState::describe(std::span<const StateSpec> layers, StatePlan plan, CacheKind kind) {
+  release();
+  plan_ = plan, kind_ = kind;
+  for (const StateSpec& s : layers) layers_.emplace_back().spec = s;
 }
 
 void DeviceState::release() {

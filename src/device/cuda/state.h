@@ -11,6 +11,7 @@ class DeviceState {
  public:
   ~DeviceState() { release(); }
   Status allocate(std::span<const StateSpec> layers, StatePlan plan, CacheKind kind);
+  void describe(std::span<const StateSpec> layers, StatePlan plan, CacheKind kind);  // without memory: nothing may run
   static size_t page_bytes(std::span<const StateSpec> layers, int page_tokens, CacheKind kind);
   static size_t slot_bytes(std::span<const StateSpec> layers);
   const StateSpec& spec(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].spec; }
