@@ -9,7 +9,7 @@ namespace cuda {
 template <Codes C, Scales S, int G> const void* gemm_of(bool pair, bool hopper);
 
 const void* gemm_kernel(const StripLayout& layout, bool pair, bool hopper) {
-  return for_kind<const void*>(layout, [&]<Codes C, Scales S, int G>() { return gemm_of<C, S, G>(pair, hopper); });
+  return for_kind<const void*>(layout, [&](auto kind) { return gemm_of<kind.codes, kind.scales, kind.groups>(pair, hopper); });
 }
 
 namespace {

@@ -6,12 +6,12 @@
 namespace cuda {
 namespace {
 
-constexpr int kThreads = 256, kDecodeSplits = 32;
+constexpr int kThreads = 256;
 
 }  // namespace
 
 void Lowering::lower(std::span<const Op> ops, const float* result, float* kept, bool whole) {
-  nodes_.clear();
+  nodes_.clear(), halves_.clear();
   for (const Op& op : ops) nodes_.push_back({op});
   result_ = result, kept_ = nullptr, whole_ = whole;
   if (result) redirect(result, kept);
@@ -72,27 +72,50 @@ bool Lowering::goes_with_experts(const LinearOp& op) {
 // Whether every reader makes this op's result for itself.
 bool Lowering::defer(Node& node) {
   if (p_.limits.exact || !whole_) return false;
-  if (const auto* linear = std::get_if<LinearOp>(&node.op); linear && goes_with_experts(*linear)) return node.standing = Standing::deferred, true;
   const void* y = written_by(node.op);
-  const auto* gate = std::get_if<ElementwiseOp>(&node.op);
-  const bool can = std::holds_alternative<NormOp>(node.op) || std::holds_alternative<RouteOp>(node.op) ||
-                   (gate && (gate->op == Elementwise::gate_silu || gate->op == Elementwise::gate_gelu || gate->op == Elementwise::sigmoid_gate));
-  if (!can || readers_of(y) == 0 || y == result_) return false;
-  const bool norm = std::holds_alternative<NormOp>(node.op), route = std::holds_alternative<RouteOp>(node.op);
-  for (const Node& reader : nodes_) {
-    if (!reads(reader.op, y)) continue;
-    const auto* linear = std::get_if<LinearOp>(&reader.op);
-    const auto* experts = std::get_if<ExpertsOp>(&reader.op);
-    if (linear && linear->x == y && (linear->w->form == DeviceMatrix::Form::strips || norm)) {
-      if (norm && std::get<NormOp>(node.op).n != linear->w->cols) return false;  // a norm of heads
-      continue;
-    }
-    if (experts && (route || (norm && experts->x == y))) continue;
-    return false;
-  }
-  node.standing = Standing::deferred;
-  return true;
+  const bool append = std::holds_alternative<AppendOp>(node.op);
+  if (!append && (readers_of(y) == 0 || y == result_)) return false;
+  const bool defers = std::visit([&](const auto& op) { return can_defer(op); }, node.op);
+  if (defers) node.standing = Standing::deferred;
+  return defers;
 }
+
+// Attention appends what it is about to read.
+bool Lowering::can_defer(const AppendOp& op) {
+  return std::ranges::any_of(nodes_, [&](const Node& n) {
+    const auto* attention = std::get_if<AttentionOp>(&n.op);
+    return attention && n.standing == Standing::waiting && attention->state.layer == op.state.layer;
+  });
+}
+bool Lowering::can_defer(const RopeOp& op) {
+  return std::ranges::all_of(nodes_, [&](const Node& n) {
+    if (!reads(n.op, op.y)) return true;
+    const auto* append = std::get_if<AppendOp>(&n.op);
+    return std::holds_alternative<AttentionOp>(n.op) || (append && append->k == op.y && can_defer(*append));
+  });
+}
+bool Lowering::can_defer(const RouteOp& op) {
+  return std::ranges::all_of(nodes_, [&](const Node& n) { return !reads(n.op, op.routes.experts) || std::holds_alternative<ExpertsOp>(n.op); });
+}
+// Stages of few rows norm their input themselves, and attention its heads.
+bool Lowering::can_defer(const NormOp& op) {
+  return std::ranges::all_of(nodes_, [&](const Node& n) {
+    if (!reads(n.op, op.y)) return true;
+    if (const auto* linear = std::get_if<LinearOp>(&n.op)) return op.n == linear->w->cols && !many(linear->rows);
+    if (const auto* experts = std::get_if<ExpertsOp>(&n.op)) return experts->x == op.y && !many(experts->routes.rows);
+    if (const auto* rope = std::get_if<RopeOp>(&n.op)) return can_defer(*rope);
+    if (const auto* append = std::get_if<AppendOp>(&n.op)) return can_defer(*append);
+    return std::holds_alternative<AttentionOp>(n.op);
+  });
+}
+bool Lowering::can_defer(const ElementwiseOp& op) {
+  if (op.op != Elementwise::gate_silu && op.op != Elementwise::gate_gelu && op.op != Elementwise::sigmoid_gate) return false;
+  return std::ranges::all_of(nodes_, [&](const Node& n) {
+    const auto* linear = std::get_if<LinearOp>(&n.op);
+    return !reads(n.op, op.y) || (linear && linear->w->form == DeviceMatrix::Form::strips && !many(linear->rows));
+  });
+}
+bool Lowering::can_defer(const LinearOp& op) { return !many(op.rows) && goes_with_experts(op); }
 
 Source Lowering::source_of(const float* x, int32_t cols) {
   Source s;
@@ -111,8 +134,8 @@ Source Lowering::source_of(const float* x, int32_t cols) {
   return s;
 }
 
-void Lowering::materialise(const float* x) {
-  Node* writer = writer_of(x);
+void Lowering::demand(const void* tensor) {
+  Node* writer = writer_of(tensor);
   if (writer && writer->standing == Standing::deferred) run(*writer);
 }
 
@@ -120,6 +143,9 @@ void Lowering::run(Node& node) {
   node.standing = Standing::done;
   if (std::holds_alternative<LinearOp>(node.op)) return linear(node);
   if (auto* op = std::get_if<ExpertsOp>(&node.op)) return experts(*op);
+  if (auto* op = std::get_if<AttentionOp>(&node.op)) return attention(*op);
+  for (const void* read : reads_of(node.op)) demand(read);
+  if (std::holds_alternative<DeltaOp>(node.op)) return delta(node);
   std::visit([&](auto& op) {
     if constexpr (requires { (*this)(op); }) (*this)(op);
   }, node.op);
@@ -134,7 +160,10 @@ void Lowering::operator()(const EmbedOp& op) {
   p_.recording.push("embed", embed_kernel(), dim3(ceil_div(op.table->cols, 4 * 128), static_cast<unsigned>(op.rows)), 128, 0, EmbedArgs{op.table->tiles, p_.tables.ids_on_device, op.y, op.scale});
 }
 
-void Lowering::operator()(const NormOp& op) { p_.recording.push("norm", norm_kernel(), dim3(static_cast<unsigned>(op.rows)), kThreads, 0, NormArgs{op.x, op.gain, op.y, op.n, op.eps}); }
+void Lowering::operator()(const NormOp& op) {
+  if (many(op.rows)) return many_norm(op);
+  p_.recording.push("norm", norm_kernel(), dim3(static_cast<unsigned>(op.rows)), kThreads, 0, NormArgs{op.x, op.gain, op.y, op.n, op.eps});
+}
 
 void Lowering::operator()(const RopeOp& op) {
   p_.recording.push("rope", rope_kernel(), dim3(static_cast<unsigned>(op.rows)), 512, 2 * static_cast<size_t>(op.half) * sizeof(float),
@@ -145,20 +174,9 @@ void Lowering::operator()(const AppendOp& op) {
   p_.recording.push("append", append_kernel(p_.state.kind()), dim3(static_cast<unsigned>(op.rows)), kThreads, 0, AppendArgs{p_.state.cache(op.state), op.k, op.v, tables()});
 }
 
-void Lowering::operator()(const AttentionOp& op) {
-  AttentionArgs a{};
-  a.cache = p_.state.cache(op.state);
-  if (a.cache.key_dim > 512 || a.cache.value_dim > 512) return refuse("attention heads wider than 512");
-  a.q = op.q, a.y = op.y, a.step = tables(), a.n_heads = op.n_heads, a.rows = op.rows;
-  a.n_splits = op.decode ? kDecodeSplits : 1;  // fixed, whatever else is in the batch: the same sums alone and among others
-  a.window = op.options.window, a.scale = op.options.scale, a.causal = op.options.causal;
-  if (a.n_splits > 1) a.partials = p_.arena.array<float>(int64_t{a.rows} * a.n_heads * a.n_splits * (a.cache.value_dim + 2));
-  p_.recording.push("attention", attention_kernel(p_.state.kind(), std::max(a.cache.key_dim, a.cache.value_dim)), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.cache.n_kv_heads), static_cast<unsigned>(a.n_splits)),
-                    128, 4 * static_cast<size_t>(a.cache.value_dim + 2) * sizeof(float), a);
-  if (a.n_splits > 1) p_.recording.push("merge", merge_attention_kernel(), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.n_heads)), 128, 0, a);
-}
-
 void Lowering::operator()(const ElementwiseOp& op) {
+  const bool gate = op.op == Elementwise::gate_silu || op.op == Elementwise::gate_gelu || op.op == Elementwise::sigmoid_gate;
+  if (gate && many(op.rows) && only_as_halves(op.y)) return many_gate(op);
   const int64_t n = op.rows * op.n;
   p_.recording.push(op.op == Elementwise::copy ? "copy" : "gate", elementwise_kernel(op.op), dim3(ceil_div(n, kThreads)), kThreads, 0, ElementwiseArgs{op.a, op.b, op.y, n, op.factor});
 }
@@ -173,27 +191,6 @@ void Lowering::operator()(const RowsOp& op) { p_.recording.push("copy", rows_ker
 
 void Lowering::operator()(const RouteOp& op) {
   p_.recording.push("route", route_kernel(op.n_experts), dim3(static_cast<unsigned>(op.routes.rows)), 32, 0, RouteArgs{op.scores, op.routes.experts, op.routes.weights, op.n_experts, op.routes.top_k, op.renormalise});
-}
-
-void Lowering::operator()(const DeltaOp& op) {
-  DeltaArgs a{};
-  a.qkv = op.qkv, a.z = op.z, a.a = op.a, a.b = op.b, a.taps = op.taps, a.neg_exp_a = op.neg_exp_a, a.dt_bias = op.dt_bias, a.gain = op.gain;
-  a.y = op.y, a.history = p_.state.history(op.state), a.state = p_.state.delta(op.state), a.step = tables();
-  a.rows = op.rows, a.n_sequences = op.n_sequences;
-  a.n_key_heads = op.dims.n_key_heads, a.n_value_heads = op.dims.n_value_heads, a.key_dim = op.dims.key_dim, a.value_dim = op.dims.value_dim;
-  a.kernel = p_.state.spec(op.state).conv_kernel, a.eps = op.eps, a.tiled = op.dims.tiled, a.decoding = op.decode;
-  const auto n = static_cast<unsigned>(op.rows), sequences = static_cast<unsigned>(op.n_sequences), heads = static_cast<unsigned>(a.n_value_heads);
-  const dim3 blocks(heads, ceil_div(a.value_dim, kDeltaColumns), sequences);
-  if (op.decode) {
-    p_.recording.push("delta rule", delta_decode_kernel(a.key_dim), blocks, 256, (2 * static_cast<size_t>(a.key_dim) + 32 + 2 * 8 * 32 + 24) * sizeof(float), a);
-  } else {
-    const int64_t channels = 2ll * a.n_key_heads * a.key_dim + int64_t{a.n_value_heads} * a.value_dim;
-    a.mixed = p_.arena.array<float>(op.rows * channels);
-    p_.recording.push("convolution", convolution_kernel(), dim3(ceil_div(channels, kThreads), n), kThreads, 0, a);
-    p_.recording.push("history", delta_history_kernel(), dim3(ceil_div(channels, kThreads), sequences), kThreads, 0, a);
-    p_.recording.push("delta rule", delta_kernel(), blocks, 256, (2 * static_cast<size_t>(a.key_dim) + 2 * 8 * 32 + 16) * sizeof(float), a);
-  }
-  p_.recording.push("delta norm", delta_finish_kernel(), dim3(n, heads), 128, 0, a);
 }
 
 }  // namespace cuda

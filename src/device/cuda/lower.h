@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include "device/cuda/arena.h"
+#include "device/cuda/gemm.h"
 #include "device/cuda/ops.h"
 #include "device/cuda/recording.h"
 #include "device/cuda/source.h"
@@ -52,9 +53,16 @@ class Lowering {
 
   void run(Node& node);
   bool defer(Node& node);
+  bool can_defer(const AppendOp& op);
+  bool can_defer(const RopeOp& op);
+  bool can_defer(const RouteOp& op);
+  bool can_defer(const NormOp& op);
+  bool can_defer(const ElementwiseOp& op);
+  bool can_defer(const LinearOp& op);
+  template <class T> bool can_defer(const T&) { return false; }
   bool goes_with_experts(const LinearOp& op);
   Source source_of(const float* x, int32_t cols);
-  void materialise(const float* x);  // x is wanted in memory
+  void demand(const void* tensor);  // it is wanted in memory
 
   // lower_linear.cpp
   void linear(Node& first);
@@ -63,20 +71,47 @@ class Lowering {
   void exact_experts(const ExpertsOp& op, const RouteOp& route);
   float* fold_addition(const float* y, const float** add);
 
+  // lower_many.cpp
+  bool many(int64_t rows) const;
+  bool only_as_halves(const float* x) const;
+  Halves fresh_halves(int64_t rows, int64_t cols);
+  Halves promise_halves(const float* x, int64_t rows, int64_t cols);  // the launch that comes next fills them
+  Halves halves_of(const float* x, int64_t rows, int64_t cols);
+  void many_norm(const NormOp& op);
+  void many_gate(const ElementwiseOp& op);
+  void many_linear(const LinearOp& op, std::span<Node* const> group, const ElementwiseOp* gate);
+  void many_experts(ExpertsOp& op, const RouteOp& route);
+  void push_gemm(const char* name, const GemmLaunch& launch, const GemmArgs& args);
+
+  // lower_mixers.cpp
+  struct StepShape { int32_t singles = 0, runs = 0, delta_chunks = 0; };  // sequences of one row, of more
+  StepShape step_shape() const;
+  struct Prepared {
+    const float* x = nullptr;
+    const RopeOp* rope = nullptr;
+    const NormOp* norm = nullptr;
+  };
+  Prepared prepared(const float* heads);
+  bool fast_attention(const AttentionOp& op, const AppendOp* append);
+  void attention(const AttentionOp& op);
+  void plain_delta(const DeltaArgs& args, const DeltaOp& op);
+  void delta(Node& node);
+  bool delta_feeds_stages(const DeltaOp& op) const;
+
   void operator()(const EmbedOp& op);
   void operator()(const NormOp& op);
   void operator()(const RopeOp& op);
   void operator()(const AppendOp& op);
-  void operator()(const AttentionOp& op);
   void operator()(const ElementwiseOp& op);
   void operator()(const AddOp& op);
   void operator()(const ColumnsOp& op);
   void operator()(const RowsOp& op);
   void operator()(const RouteOp& op);
-  void operator()(const DeltaOp& op);
 
   const Places p_;
   std::vector<Node> nodes_;
+  struct HalvesOf { const float* x; Halves halves; };
+  std::vector<HalvesOf> halves_;  // of these ops' tensors
   const float *result_ = nullptr, *kept_ = nullptr;  // kept_: where the result goes, once its writer writes there
   bool whole_ = false;
   const char* refusal_ = nullptr;

@@ -38,7 +38,7 @@ void Lowering::linear(Node& first) {
   const auto take = [&](Node& n) {
     const auto* other = std::get_if<LinearOp>(&n.op);
     if (!other || other->x != op.x || other->rows != op.rows) return;
-    if (other->w->form == DeviceMatrix::Form::floats) {
+    if (other->w->form == DeviceMatrix::Form::floats && !many(op.rows)) {
       if (std::ssize(floats) < kMostTargets) floats.push_back(&n);
     } else if (strips.empty() || one_kind(std::get<LinearOp>(strips.front()->op).w->strips, other->w->strips)) {
       if (std::ssize(strips) < kMostTargets) strips.push_back(&n);
@@ -55,17 +55,18 @@ void Lowering::linear(Node& first) {
     if (!reader || reader->a != g.y || (reader->op != Elementwise::gate_silu && reader->op != Elementwise::gate_gelu)) continue;
     for (Node* b : strips) {
       const LinearOp& u = std::get<LinearOp>(b->op);
-      if (b == a || reader->b != u.y || u.w->rows != g.w->rows || !waiting_reader<ElementwiseOp>(u.y) || (op.w->form == DeviceMatrix::Form::strips && &first != a && &first != b)) continue;
+      if (b == a || reader->b != u.y || u.w->rows != g.w->rows || !waiting_reader<ElementwiseOp>(u.y) || (floats.empty() && &first != a && &first != b)) continue;
       gate = reader;
       strips = {a, b};
       break;
     }
     if (gate) break;
   }
+  if (many(op.rows)) return many_linear(op, strips, gate);
   ProjectArgs a{};
   a.source = source_of(op.x, op.w->cols);
   if (!floats.empty() && a.source.kind != SourceKind::plain && a.source.kind != SourceKind::rms) {
-    materialise(op.x);
+    demand(op.x);
     a.source = source_of(op.x, op.w->cols);
   }
   a.cols = op.w->cols, a.rows = op.rows;
@@ -105,6 +106,7 @@ void Lowering::experts(ExpertsOp& op) {
   if (!route) return refuse("experts without routes");
   if (p_.limits.exact) return exact_experts(op, *route);
   if (op.gate->form != DeviceMatrix::Form::strips || op.up->form != op.gate->form || op.down->form != op.gate->form || !one_kind(op.gate->strips, op.up->strips)) return refuse("experts whose gate and up are of two formats");
+  if (many(op.routes.rows)) return many_experts(op, *route);
   if (op.routes.top_k > kMostChoices || route->n_experts > kMostRouted) return refuse("more than 15 experts a row, or more than 512 experts");
   ExpertsUpArgs up{};
   up.source = source_of(op.x, op.gate->cols);
@@ -121,7 +123,7 @@ void Lowering::experts(ExpertsOp& op) {
   Node* shared = both && both->g && both->a == op.y && ready(both->g) ? writer_of(both->b) : nullptr;
   if (shared && shared->standing == Standing::deferred) {
     const LinearOp& linear = std::get<LinearOp>(shared->op);
-    materialise(linear.x);
+    demand(linear.x);
     down.shared = linear.w->strips, down.shared_hidden = linear.x, down.shared_gate = both->g;
     y = down.y = both->y;
     shared->standing = Standing::done;

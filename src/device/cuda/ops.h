@@ -47,8 +47,9 @@ struct ReadsOf {
   Reads operator()(const ExpertsOp& o) const { return {o.x, o.routes.experts}; }
   Reads operator()(const DeltaOp& o) const { return {o.qkv, o.z, o.a, o.b}; }
 };
+inline Reads reads_of(const Op& op) { return std::visit(ReadsOf{}, op); }
 inline bool reads(const Op& op, const void* tensor) {
-  for (const void* read : std::visit(ReadsOf{}, op))
+  for (const void* read : reads_of(op))
     if (read == tensor) return true;
   return false;
 }

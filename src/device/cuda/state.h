@@ -21,6 +21,7 @@ class DeviceState {
   float* history(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].history; }
   float* delta(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].delta; }
   CacheKind kind() const { return kind_; }
+  KvType kv_type() const { return KvType::half; }
   // visit(device memory, bytes) for every part of a page or slot, layer by layer.
   template <class Visit> void visit_page(int32_t page, Visit&& visit) const {
     for (const Layer& l : layers_) {

@@ -152,12 +152,21 @@ Result<std::unique_ptr<DeviceMatrix>> Uploader::matrix(const MatrixSource& sourc
     weight->memory = slabs_.take(bytes);
   }
   if (!weight->memory) return no_memory("a weight matrix", bytes, cudaErrorMemoryAllocation);
+  if (weight->form == Form::floats) {  // many rows take strips all the same
+    weight->strips = plan_strips(m.layout, m.rows, m.cols, m.post_scale);
+    const auto strips = static_cast<size_t>(strips_bytes(weight->strips, 1));
+    weight->strips_memory = slabs_.take(strips);
+    if (!weight->strips_memory) return no_memory("a weight matrix", strips, cudaErrorMemoryAllocation);
+    weight->strips.data = reinterpret_cast<const uint8_t*>(weight->strips_memory.get());
+  }
   const auto* const data = reinterpret_cast<const uint8_t*>(weight->memory.get());
   if (weight->form == Form::tiles) weight->tiles = tiles_of(m), weight->tiles.data = data;
   if (weight->form == Form::strips) weight->strips.data = data;
   if (dry_) return weight;
   TRY_STATUS(start());
-  TRY_STATUS(weight->form == Form::tiles ? send_tiles(packer, *weight) : weight->form == Form::floats ? send_floats(packer, *weight) : send_strips(packer, *weight));
+  if (weight->form == Form::tiles) TRY_STATUS(send_tiles(packer, *weight));
+  if (weight->form == Form::floats) TRY_STATUS(send_floats(packer, *weight));
+  if (weight->form != Form::tiles) TRY_STATUS(send_strips(packer, *weight));
   return weight;
 }
 
