@@ -138,6 +138,9 @@ __device__ Row row_of(const SampleArgs& a, const SampleSpec& s) { return {a.logi
 __device__ bool is_limited(const SampleSpec& s, const Row& row) { return s.top_k > 0 && s.top_k < row.n; }
 __device__ bool has_order(const SampleSpec& s, const Row& row) { return is_limited(s, row) || s.top_p < 1; }
 
+// Where a bin is added up: neighbours, which fill up at the same time, lie apart, because additions to one line of memory wait for each other.
+__device__ int32_t place_of(int32_t bin) { return bin < 0 ? bin : bin % (kSampleBins / 4) * 4 + bin / (kSampleBins / 4); }
+
 // Which interval a logit lies in; the order of logits is that of bins.
 __device__ int32_t bin_of(const Plan& p, float logit) {
   const float below = p.best - logit;
@@ -181,15 +184,17 @@ __global__ void __launch_bounds__(kSampleThreads) sample_peaks(const SampleArgs 
 
 // ---- weigh ---------------------------------------------------------------------------------------------------------------
 
-// The first bin of the range up to whose end there is at least `wanted`; before[b]: what lies before bin b, before[kSampleBins]: all.
-template <class T> __device__ int32_t bin_with(const T* before, T wanted, Range range = {0, kSampleBins - 1}) {
-  int32_t low = range.first, high = range.last;
-  while (low < high) {
-    const int32_t middle = (low + high) / 2;
-    if (before[middle + 1] >= wanted) high = middle;
-    else low = middle + 1;
+// The bin up to whose end there is at least `wanted`, for all threads; before[b]: what lies before bin b, before[kSampleBins]: all.
+template <class T> __device__ int32_t bin_with(const T* before, T wanted) {
+  __shared__ int32_t found;
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kBinsEach; j++) {
+    const int32_t b = static_cast<int32_t>(threadIdx.x) + j * kSampleThreads;
+    if (before[b] < wanted && before[b + 1] >= wanted) found = b;
   }
-  return low;
+  __syncthreads();
+  return found;
 }
 __device__ uint64_t share_of(uint64_t total, float top_p) {  // the least mass that reaches top_p of it
   const auto wanted = static_cast<uint64_t>(ceil(static_cast<double>(top_p) * static_cast<double>(total)));
@@ -200,7 +205,7 @@ __device__ uint64_t target_of(uint64_t kept, double uniform) {  // the id is the
 }
 __device__ uint64_t kept_by_min_p(const SampleSpec& spec, const Plan& p, const uint64_t* before, uint64_t kept) { return spec.min_p > 0 ? min(kept, before[p.n_kept]) : kept; }
 
-// One thread: the bins that may hold the cuts and the draw. A cut inside a bin is known only when its logits have been sorted, so what
+// The bins that may hold the cuts and the draw. A cut inside a bin is known only when its logits have been sorted, so what
 // depends on it lies between what the bin's two ends would give.
 __device__ void find_ranges(Plan& p, const SampleSpec& spec, bool limited, const uint64_t* mass, const uint32_t* count) {
   uint64_t least = mass[kSampleBins], most = least;
@@ -211,11 +216,13 @@ __device__ void find_ranges(Plan& p, const SampleSpec& spec, bool limited, const
     least = mass[b] + 1, most = mass[b + 1];
   }
   if (spec.top_p < 1) {
-    p.top_p = {bin_with(mass, min(most, share_of(least, spec.top_p))), bin_with(mass, min(most, share_of(most, spec.top_p)))};
+    p.top_p.first = bin_with(mass, min(most, share_of(least, spec.top_p)));
+    p.top_p.last = least == most ? p.top_p.first : bin_with(mass, min(most, share_of(most, spec.top_p)));
     least = mass[p.top_p.first] + 1, most = min(most, mass[p.top_p.last + 1]);
   }
   least = kept_by_min_p(spec, p, mass, least), most = kept_by_min_p(spec, p, mass, most);
-  p.draw = {bin_with(mass, target_of(least, spec.uniform) + 1), bin_with(mass, target_of(most, spec.uniform) + 1)};
+  p.draw.first = bin_with(mass, target_of(least, spec.uniform) + 1);
+  p.draw.last = least == most ? p.draw.first : bin_with(mass, target_of(most, spec.uniform) + 1);
 }
 
 __device__ void scan_bins(const Scratch& s, uint64_t* mass, uint32_t* count) {
@@ -224,7 +231,7 @@ __device__ void scan_bins(const Scratch& s, uint64_t* mass, uint32_t* count) {
   const int32_t first = threadIdx.x * kBinsEach;
 #pragma unroll
   for (int j = 0; j < kBinsEach; j++) {
-    m[j] = __ldcg(s.mass + first + j), c[j] = __ldcg(s.count + first + j);
+    m[j] = __ldcg(s.mass + place_of(first + j)), c[j] = __ldcg(s.count + place_of(first + j));
     masses += m[j], counts += c[j];
   }
   const Scanned<uint64_t> mass_scan = scanned(masses);
@@ -293,7 +300,7 @@ __global__ void __launch_bounds__(kSampleThreads) sample_weigh(const SampleArgs 
       total += m;
       continue;
     }
-    add_to_bin(s.mass, limited ? s.count : nullptr, m > 0 ? bin_of(p, x[j]) : -1, m);
+    add_to_bin(s.mass, limited ? s.count : nullptr, m > 0 ? place_of(bin_of(p, x[j])) : -1, m);
   }
   if (p.way == Way::by_id) {
     total = reduced(total, Sum());
@@ -302,10 +309,8 @@ __global__ void __launch_bounds__(kSampleThreads) sample_weigh(const SampleArgs 
   }
   if (!is_last(a)) return;
   scan_bins(s, mass, count);
-  if (threadIdx.x == 0) {
-    find_ranges(p, spec, limited, mass, count);
-    *s.plan = p;
-  }
+  find_ranges(p, spec, limited, mass, count);
+  if (threadIdx.x == 0) *s.plan = p;
 }
 
 // ---- draw ----------------------------------------------------------------------------------------------------------------
@@ -384,11 +389,15 @@ struct WholeRow {
       __syncthreads();
       mass[threadIdx.x] = 0, count[threadIdx.x] = 0;
       __syncthreads();
-      for (int32_t tile = 0; tile < row.n; tile += kSampleThreads) {
-        const float x = row[tile + static_cast<int32_t>(threadIdx.x)];
-        const uint32_t key = key_of(x);
-        const bool counts = is_in(p, x, temperature, bin) && (shift == 24 || key >> (shift + 8) == prefix);
-        add_to_bin(mass, count, counts ? static_cast<int32_t>(key >> shift & 255) : -1, counts ? mass_of(x, p.best, temperature) : 0);
+      for (int32_t tile = 0; tile < row.n; tile += kSampleChunk) {
+        float x[kEach];
+#pragma unroll
+        for (int j = 0; j < kEach; j++) x[j] = row[tile + static_cast<int32_t>(threadIdx.x) + j * kSampleThreads];
+        for (int j = 0; j < kEach; j++) {
+          const uint32_t key = key_of(x[j]);
+          const bool counts = is_in(p, x[j], temperature, bin) && (shift == 24 || key >> (shift + 8) == prefix);
+          add_to_bin(mass, count, counts ? static_cast<int32_t>(key >> shift & 255) : -1, counts ? mass_of(x[j], p.best, temperature) : 0);
+        }
       }
       __syncthreads();
       // Larger keys come first: thread t has digit 255 - t.
@@ -414,11 +423,15 @@ struct WholeRow {
   __device__ int32_t nth_of(uint32_t key, uint32_t n) const {  // by id, the first is 1
     __shared__ int32_t found;
     uint32_t before = 0;
-    for (int32_t tile = 0; tile < row.n && before < n; tile += kSampleThreads) {
-      const int32_t id = tile + static_cast<int32_t>(threadIdx.x);
-      const bool equal = id < row.n && key_of(row[id]) == key;
-      const Scanned<uint32_t> equals = scanned(equal ? 1u : 0u);
-      if (equal && before + equals.before + 1 == n) found = id;
+    for (int32_t tile = 0; tile < row.n && before < n; tile += kSampleChunk) {
+      const int32_t first = tile + static_cast<int32_t>(threadIdx.x) * kEach;
+      uint32_t mine = 0;  // bit j: id first + j
+#pragma unroll
+      for (int j = 0; j < kEach; j++) mine |= first + j < row.n && key_of(row[first + j]) == key ? 1u << j : 0u;
+      const Scanned<uint32_t> equals = scanned(static_cast<uint32_t>(__popc(mine)));
+      uint32_t at = before + equals.before;
+      for (int j = 0; j < kEach; j++)
+        if (mine >> j & 1 && ++at == n) found = first + j;
       before += equals.total;
     }
     __syncthreads();
@@ -426,8 +439,7 @@ struct WholeRow {
   }
 };
 
-template <class View> __device__ int32_t draw_by_order(const View& view, const SampleSpec& spec, const Scratch& s, const Plan& p) {
-  const uint64_t* before = s.mass;
+template <class View> __device__ int32_t draw_by_order(const View& view, const SampleSpec& spec, const Scratch& s, const Plan& p, const uint64_t* before) {
   uint64_t kept = before[kSampleBins];
   if (p.top_k.first <= p.top_k.last) {
     const int32_t b = p.top_k.first;
@@ -435,12 +447,12 @@ template <class View> __device__ int32_t draw_by_order(const View& view, const S
   }
   if (spec.top_p < 1) {
     const uint64_t wanted = min(kept, share_of(kept, spec.top_p));
-    const int32_t b = bin_with(before, wanted, p.top_p);
+    const int32_t b = bin_with(before, wanted);
     kept = min(kept, before[b] + view.find(p, spec.temperature, b, {.mass = wanted - before[b]}).mass);
   }
   kept = kept_by_min_p(spec, p, before, kept);
   const uint64_t wanted = target_of(kept, spec.uniform) + 1;
-  const int32_t b = bin_with(before, wanted, p.draw);
+  const int32_t b = bin_with(before, wanted);
   return view.find(p, spec.temperature, b, {.mass = wanted - before[b]}).last_id;
 }
 
@@ -459,7 +471,7 @@ __device__ void sort_descending(uint64_t* entries, int32_t n) {  // bitonic; n: 
 }
 
 __global__ void __launch_bounds__(kSampleThreads) sample_draw(const SampleArgs a) {
-  __shared__ uint64_t list[kSampleList];
+  __shared__ uint64_t list[kSampleList], before[kSampleBins + 1];
   let_next_start();
   wait_for_input();
   const SampleSpec spec = a.specs[blockIdx.y];
@@ -482,15 +494,16 @@ __global__ void __launch_bounds__(kSampleThreads) sample_draw(const SampleArgs a
   }
   if (!is_last(a)) return;
   const auto n = static_cast<int32_t>(__ldcg(&s.plan->n_listed));
+  for (int b = threadIdx.x; b <= kSampleBins; b += kSampleThreads) before[b] = s.mass[b];
   int32_t id = 0;
   if (n <= kSampleList) {
     int32_t padded = 1;
     while (padded < n) padded <<= 1;
     for (int32_t i = threadIdx.x; i < padded; i += kSampleThreads) list[i] = i < n ? __ldcg(s.list + i) : 0;
     sort_descending(list, padded);
-    id = draw_by_order(SortedList{list, n}, spec, s, p);
+    id = draw_by_order(SortedList{list, n}, spec, s, p, before);
   } else {
-    id = draw_by_order(WholeRow{row}, spec, s, p);
+    id = draw_by_order(WholeRow{row}, spec, s, p, before);
   }
   if (threadIdx.x == 0) deliver(a, id);
 }

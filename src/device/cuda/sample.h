@@ -16,7 +16,7 @@
 
 namespace cuda {
 
-inline constexpr int kSampleThreads = 256, kSampleChunk = 2048, kSampleBins = 2048, kSampleList = 4096;
+inline constexpr int kSampleThreads = 256, kSampleChunk = 2048, kSampleBins = 2048, kSampleList = 2048;
 
 // Where ids go: on the device, for the next step; and to pinned memory of the host, for whoever waits for the step.
 struct SampledIds {
