@@ -30,9 +30,15 @@ Matrix tiles_of(const cpu::PackedMatrix& m) {
 }  // namespace
 
 Status Uploader::start() {
+  if (!stream_) {
+    const Timer timer(times_.memory_s);
+    if (Status taken = take_staging(); !taken) return drop_staging(), taken;
+  }
   under_way_ = true;
-  if (stream_) return ok_status();
-  const Timer timer(times_.memory_s);
+  return ok_status();
+}
+
+Status Uploader::take_staging() {
   CUDA_TRY("start uploads to the GPU", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   for (Stage& s : stages_) {
     CUDA_TRY("take " + std::to_string(kStageBytes >> 20) + " MiB of pinned memory for uploads", cudaHostAlloc(reinterpret_cast<void**>(&s.host), kStageBytes, cudaHostAllocDefault));

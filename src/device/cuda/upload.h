@@ -40,6 +40,7 @@ class Uploader {
   Status start();
   Result<Room> room(size_t bytes);
   Status next_stage();
+  Status take_staging();
   Status send_tiles(const cpu::Packer& packer, const DeviceMatrix& to);
   Status send_strips(const cpu::Packer& packer, DeviceMatrix& to);
   Status send_floats(const cpu::Packer& packer, const DeviceMatrix& to);
