@@ -13,7 +13,7 @@ inline TokenId draw(std::span<const float> logits, const SampleSpec& s) {
   std::vector<Token> tokens;
   for (size_t i = 0; i < row.size(); ++i) tokens.push_back({static_cast<TokenId>(i), row[i], 0});
   if (std::ranges::any_of(row, [](float x) { return x != x; })) return -1;
-  std::ranges::stable_sort(tokens, std::greater(), &Token::logit);
+  std::ranges::sort(tokens, [](const Token& a, const Token& b) { return std::pair(-a.logit, a.id) < std::pair(-b.logit, b.id); });
   if (s.temperature <= 0 || s.top_k == 1) return tokens.front().id;
   for (Token& t : tokens) t.weight = std::exp((t.logit - tokens.front().logit) / s.temperature);
   const bool limited = s.top_k > 0 && s.top_k < s.n_valid_ids;

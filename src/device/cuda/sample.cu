@@ -495,6 +495,7 @@ __global__ void __launch_bounds__(kSampleThreads) sample_draw(const SampleArgs a
   if (!is_last(a)) return;
   const auto n = static_cast<int32_t>(__ldcg(&s.plan->n_listed));
   for (int b = threadIdx.x; b <= kSampleBins; b += kSampleThreads) before[b] = s.mass[b];
+  __syncthreads();
   int32_t id = 0;
   if (n <= kSampleList) {
     int32_t padded = 1;
