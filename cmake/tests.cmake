@@ -4,7 +4,17 @@
 find_package(GTest REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(CALLA_THREADED_ROOMS core device engine privacy wire app)  # rooms that start threads
+set(CALLA_BUSY_TESTS cuda device)                          # they compute much themselves: optimised; for the others compiling would take longer than it saves
 set(CALLA_GREEDY_ROOMS device model engine app)            # their tests use all cores: nothing runs beside them
+# Tests that read files of the source tree are told where it is; the others compile to the same bytes in every clone, which a compiler cache rewards.
+function(calla_tell_source_dir)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} mentions REGEX "CALLA_SOURCE_DIR|fixture\\.h")
+    if(mentions)
+      set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS CALLA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    endif()
+  endforeach()
+endfunction()
 add_custom_target(tests)
 add_custom_target(threaded_tests)
 
@@ -19,7 +29,10 @@ foreach(folder ${folders})
     add_executable(${name}_test ${sources})
     target_link_libraries(${name}_test PRIVATE calla_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     target_include_directories(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-    target_compile_definitions(${name}_test PRIVATE CALLA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    calla_tell_source_dir(${sources})
+    if(NOT name IN_LIST CALLA_BUSY_TESTS)
+      target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
     add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     add_dependencies(tests ${name}_test)
     set(labels room)
@@ -39,7 +52,7 @@ if(CALLA_CUDA)  # says SKIPPED where there is no GPU
   add_executable(cuda_test ${sources})
   target_link_libraries(cuda_test PRIVATE calla_model GTest::gtest)
   target_include_directories(cuda_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  target_compile_definitions(cuda_test PRIVATE CALLA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  calla_tell_source_dir(${sources})
   add_test(NAME cuda_host COMMAND cuda_test --gtest_filter=Host.* WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   add_test(NAME cuda COMMAND cuda_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(cuda PROPERTIES LABELS gpu RUN_SERIAL TRUE SKIP_REGULAR_EXPRESSION "SKIPPED: no NVIDIA GPU")
