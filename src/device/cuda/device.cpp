@@ -261,7 +261,10 @@ class CudaDevice final : public Device {
   Status launch(const Launch& l, bool overlap_with_last) {
     cudaLaunchConfig_t config{};
     config.gridDim = l.grid, config.blockDim = l.block, config.dynamicSmemBytes = l.shared_bytes, config.stream = stream_;
-    if (l.shared_bytes > (48u << 10)) CUDA_TRY("take shared memory", cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(limits_.most_shared)));
+    if (uint32_t& allowed = allowed_shared_[l.kernel]; l.shared_bytes > std::max(allowed, 48u << 10)) {
+      CUDA_TRY("take shared memory", cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(l.shared_bytes)));
+      allowed = l.shared_bytes;
+    }
     cudaLaunchAttribute overlap{};
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -308,6 +311,7 @@ class CudaDevice final : public Device {
   void *tables_memory_ = nullptr, *staging_ = nullptr;
   size_t staging_size_ = 0, staged_ = 0;
   std::list<std::vector<float>> lost_;
+  std::unordered_map<const void*, uint32_t> allowed_shared_;  // dynamic shared memory that a kernel may have by now
   Tables tables_;
   const Limits limits_;
   DeviceState state_;
