@@ -67,7 +67,7 @@ file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*.py)
 foreach(script ${scripts})
   get_filename_component(name ${script} NAME_WE)
   add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${script} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE ENVIRONMENT "CALLA=${CMAKE_BINARY_DIR}/calla")
+  set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE ENVIRONMENT "CALLA=${CMAKE_BINARY_DIR}/calla" SKIP_REGULAR_EXPRESSION "SKIPPED: no NVIDIA GPU")
 endforeach()
 
 if(CALLA_FUZZ)
