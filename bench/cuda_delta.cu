@@ -1,5 +1,5 @@
 // cuda_delta: checks the kernels of the gated delta rule against the recurrence in double precision, with friendly and nasty gates, and times them.
-// Built by itself: nvcc -O3 -std=c++20 --expt-relaxed-constexpr -arch=sm_90a -Isrc bench/cuda_delta.cu src/device/cuda/delta*.cu
+// Arguments: short (checks only, small ones), profile (one prompt, for ncu). Built by itself: nvcc -O3 -std=c++20 --expt-relaxed-constexpr -arch=sm_90a -Isrc bench/cuda_delta.cu src/device/cuda/delta*.cu
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -163,7 +163,7 @@ class Run {
         halves_(static_cast<size_t>(padded()) * static_cast<size_t>(p.shape.value_heads * p.shape.value_dim + 63)) {
     for (const Rows& s : p.sequences) chunks_ += delta_chunks(s.rows);
     args_.delta = {qkv_.get(), z_.get(), a_.get(), b_.get(), taps_.get(), rate_.get(), dt_.get(), gain_.get(), mixed_.get(), y_.get(), history_.get(), state_.get(), {nullptr, nullptr, row_sequence_.get(), table_.get(), nullptr}, p.rows,
-                   static_cast<int32_t>(p.sequences.size()), p.shape.key_heads, p.shape.value_heads, p.shape.key_dim, p.shape.value_dim, p.shape.kernel, 1e-6f, p.shape.tiled, false, {}};
+                   static_cast<int32_t>(p.sequences.size()), p.shape.key_heads, p.shape.value_heads, p.shape.key_dim, p.shape.value_dim, p.shape.kernel, 1e-6f, p.shape.tiled, false};
     scratch_bytes_ = delta_chunk_bytes(args_.delta) * chunks_;
     CUDA_CHECK(cudaMalloc(&scratch_, std::max<size_t>(static_cast<size_t>(scratch_bytes_), 256)));
     args_.scratch = delta_scratch(args_.delta, chunks_, scratch_);
@@ -362,6 +362,13 @@ void time_all() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "profile") == 0) {  // for ncu
+    const Problem p = make({}, {{4096, 0}}, Gates::usual, 1, 3);
+    Run run(p);
+    for (int i = 0; i < 2; i++) run.chunks(nullptr);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    return 0;
+  }
   const Dims real{}, tiled{16, 32, 128, 128, 4, true}, small{2, 6, 128, 128, 4, false}, one{1, 2, 128, 128, 4, false};
   check("decode, 3 sequences", real, {{1, 0}, {1, 7}, {1, 1001}}, Gates::usual, 1, Path::fast, 2e-5);
   check("decode, 20 sequences tiled", tiled, std::vector<Rows>(20, {1, 6}), Gates::mixed, 1, Path::fast, 2e-5);

@@ -258,11 +258,16 @@ void check_dense(StripLayout layout, int rows, int cols, std::vector<int> outs, 
   e.report("dense " + std::string(name_of(layout)) + ", rows " + std::to_string(rows) + ", cols " + std::to_string(cols) + ", outs " + std::to_string(outs[0]) + (outs.size() > 1 ? " and more" : "") + (extras ? ", bias, residual" : ""), 1e-3);
 }
 
+struct Layer {
+  Sample gate, up, down;
+  Layer(StripLayout l, int n_experts, int hidden, int ffn) : gate(l, ffn, hidden, n_experts), up(l, ffn, hidden, n_experts), down(l, hidden, ffn, n_experts) {}
+};
+
 // A layer of experts as prefill runs it. `skew`: most rows choose the same few experts.
 struct Experts {
   int rows, top_k, n_experts, hidden, ffn;
   Activation activation;
-  Sample gate, up, down;
+  const Sample &gate, &up, &down;
   std::vector<float> x, weights;
   std::vector<int32_t> chosen;
   float *x_on_device, *y;
@@ -273,8 +278,8 @@ struct Experts {
   JoinArgs join{};
   int entries, sorted;
 
-  Experts(StripLayout l, int rows_, int top_k_, int n_experts_, int hidden_, int ffn_, Activation act_, bool skew)
-      : rows(rows_), top_k(top_k_), n_experts(n_experts_), hidden(hidden_), ffn(ffn_), activation(act_), gate(l, ffn, hidden, n_experts), up(l, ffn, hidden, n_experts), down(l, hidden, ffn, n_experts) {
+  Experts(const Layer& l, int rows_, int top_k_, int n_experts_, int hidden_, int ffn_, Activation act_, bool skew)
+      : rows(rows_), top_k(top_k_), n_experts(n_experts_), hidden(hidden_), ffn(ffn_), activation(act_), gate(l.gate), up(l.up), down(l.down) {
     x = random_floats(static_cast<size_t>(rows) * hidden);
     entries = rows * top_k, sorted = sorted_rows(entries, n_experts);
     weights = random_floats(static_cast<size_t>(entries));
@@ -296,6 +301,11 @@ struct Experts {
     sort.to = {fresh<int32_t>(static_cast<size_t>(sorted)), fresh<int32_t>(static_cast<size_t>(entries)), fresh<GemmTile>(static_cast<size_t>(most_tiles(entries, n_experts, sort.tile_rows))), fresh<int32_t>(1)};
     gather = {to_halves(x_on_device, rows, hidden), fresh_halves(sorted, hidden), sort.to.source, top_k};
     up_args.matrices[0] = gemm_matrix(gate.strips, nullptr, 0), up_args.matrices[1] = gemm_matrix(up.strips, nullptr, 0);
+    RowsOfHalves rows_of_x{fresh<uint16_t>(static_cast<size_t>(rows) * ((hidden + 63) / 64 * 64)), (hidden + 63) / 64 * 64};
+    JoinArgs as_rows{};
+    as_rows.a = x_on_device, as_rows.n = hidden, as_rows.rows = const_cast<uint16_t*>(rows_of_x.data);
+    launch(join_kernel(), dim3(static_cast<unsigned>(rows)), kJoinThreads, 0, as_rows);
+    if (!getenv("GATHER")) up_args.gathered = rows_of_x, up_args.source = sort.to.source, up_args.top_k = top_k;
     up_args.x = gather.to, up_args.hidden = fresh_halves(sorted, ffn), up_args.tiles = sort.to.tiles, up_args.n_tiles = sort.to.n_tiles, up_args.activation = activation;
     const int stride = (hidden + 7) / 8 * 8;
     down_args.matrices[0] = gemm_matrix(down.strips, nullptr, stride);
@@ -316,7 +326,8 @@ struct Experts {
 };
 
 void check_experts(StripLayout layout, int rows, int top_k, int n_experts, int hidden, int ffn, Activation activation, bool skew) {
-  Experts m(layout, rows, top_k, n_experts, hidden, ffn, activation, skew);
+  const Layer layer(layout, n_experts, hidden, ffn);
+  Experts m(layer, rows, top_k, n_experts, hidden, ffn, activation, skew);
   m.run();
   MUST(cudaDeviceSynchronize());
   // The sort: runs in the order of experts, entries in their own order, starts at multiples of 8.
@@ -407,13 +418,14 @@ void time_dense(StripLayout layout, int rows, int cols, int outs) {
   std::printf("dense %-12s %5d rows, %5d x %5d: %8.1f us  %6.1f TFLOP/s  (tiles of %d, %d stages, %u blocks)\n", name_of(layout), rows, outs, cols, us, 2e-6 * rows * cols * outs / us, args.tile_rows, args.stages, plan.blocks);
   std::fflush(stdout);
 }
-void time_experts(StripLayout layout, int rows, int n_experts, bool skew) {
-  Experts m(layout, rows, 8, n_experts, 2048, 512, Activation::silu, skew);
+void time_experts(const Layer& layer, int rows, int n_experts, bool skew) {
+  const StripLayout& layout = layer.gate.strips.layout;
+  Experts m(layer, rows, 8, n_experts, 2048, 512, Activation::silu, skew);
   m.run();
   const double flops = 2e-6 * m.entries * 2048 * 512, bytes = 1e-6 * static_cast<double>(m.gate.bytes.size());
   const double sort = microseconds(15, [&] { m.run_sort(); }), gather = microseconds(15, [&] { m.run_gather(); }), up = microseconds(15, [&] { m.run_up(); }), down = microseconds(15, [&] { m.run_down(); }), join = microseconds(15, [&] { m.run_join(); });
-  std::printf("experts %-12s %5d rows%s: sort %5.1f gather %6.1f up %7.1f us %6.1f TFLOP/s %5.2f TB/s  down %7.1f us %6.1f TFLOP/s %5.2f TB/s  join %6.1f  (tiles of %d, %d stages)\n", name_of(layout), rows, skew ? " skewed" : "", sort, gather, up,
-              2 * flops / up, 2 * bytes / up, down, flops / down, bytes / down, join, m.up_args.tile_rows, m.up_args.stages);
+  std::printf("experts %-12s %5d rows%s: sort %5.1f gather %6.1f up %7.1f us %6.1f TFLOP/s %5.2f TB/s  down %7.1f us %6.1f TFLOP/s %5.2f TB/s  join %6.1f  (tiles of %d, %d stages of %d)\n", name_of(layout), rows, skew ? " skewed" : "", sort, gather, up,
+              2 * flops / up, 2 * bytes / up, down, flops / down, bytes / down, join, m.up_args.tile_rows, m.up_args.stages, m.up_args.depth);
   std::fflush(stdout);
 }
 
@@ -444,8 +456,9 @@ int run(int argc, char** argv) {
   if (what != "time") check_all();
   if (what != "check") {
     for (const int rows : {512, 4096}) time_dense(kQ4, rows, 2048, 12352), time_dense(kQ4, rows, 4096, 2048);
-    for (const int rows : {512, 1024, 2048, 4096, 8192}) time_experts(kQ4, rows, 256, false);
-    time_experts(kQ4, 4096, 256, true);
+    const Layer layer(kQ4, 256, 2048, 512);
+    for (const int rows : {512, 1024, 2048, 4096, 8192}) time_experts(layer, rows, 256, false);
+    time_experts(layer, 4096, 256, true);
   }
   std::printf("%d failures\n", failures);
   return failures != 0;

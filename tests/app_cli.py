@@ -13,6 +13,20 @@ HOME = tempfile.mkdtemp(prefix="calla-cli-")
 atexit.register(shutil.rmtree, HOME, True)
 ENV = {**{k: v for k, v in os.environ.items() if not k.startswith(("CALLA_", "HF_", "OLLAMA_"))}, "HOME": HOME, "XDG_STATE_HOME": HOME + "/state", "HF_HOME": HOME + "/hf", "HF_HUB_OFFLINE": "1"}
 
+# As much of a driver as the runtime asks before it gives up.
+OLD_DRIVER = r"""
+#include <string.h>
+int cuInit(unsigned flags) { return 0; }
+int cuDriverGetVersion(int* version) { return *version = 12040, 0; }
+static int failing(void) { return 999; }
+int cuGetProcAddress_v2(const char* symbol, void** function, int version, unsigned long long flags, int* status) {
+  *function = strcmp(symbol, "cuDriverGetVersion") == 0 ? (void*)cuDriverGetVersion : strcmp(symbol, "cuInit") == 0 ? (void*)cuInit : strncmp(symbol, "cuGetProcAddress", 16) == 0 ? (void*)cuGetProcAddress_v2 : (void*)failing;
+  if (status) *status = 0;
+  return 0;
+}
+int cuGetProcAddress(const char* symbol, void** function, int version, unsigned long long flags) { return cuGetProcAddress_v2(symbol, function, version, flags, 0); }
+"""
+
 
 def read(path):
     with open(path, encoding="utf-8") as f:
@@ -370,6 +384,17 @@ class Tools(unittest.TestCase):
             self.assertRegex(r.stderr.decode(), r"(?m)^calla: memory for .*: weights .* that are available of GPU memory")
         self.assertEqual(calla("run", ANY, "Hello", "--device", "cuda:x").returncode, 2)
         self.assertNotIn("inject", calla("serve", "--help").stdout.decode())
+
+    def test_an_old_driver(self):
+        if "made without CUDA" in answer(self, "version", "--json")["gpu"]:
+            return  # nobody asks a driver
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "driver.c"), "w") as f:
+                f.write(OLD_DRIVER)
+            subprocess.run([shutil.which("cc") or "clang", "-w", "-shared", "-fPIC", "-o", folder + "/libcuda.so.1", folder + "/driver.c"], check=True)
+            r = subprocess.run([CALLA, "run", ANY, "Hello", "--device", "cuda"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env={**ENV, "LD_LIBRARY_PATH": folder + ":" + ENV.get("LD_LIBRARY_PATH", "")})
+            self.assertEqual(r.returncode, 1, r.stderr)
+            self.assertRegex(r.stderr.decode(), r"^calla: cannot use an NVIDIA GPU: the driver is too old: CUDA 13\.\d needed, it knows CUDA 12\.4\n$")
 
     def test_what_is_planned_is_what_it_takes(self):
         p = self.serve(ANY, "--port", "0", "-np", "4", "-c", "2048")

@@ -144,11 +144,7 @@ class LocalLibrary final : public Library {
     if (options.fetch && !store_.offline && !resolve_model(options.model, store_)) TRY_STATUS(fetch(options.model));
     TRY(OpenedModel opened, open_parts(options));
     if (!opened.tokenizer) return Error{Code::unsupported, opened.tokenizer_error};
-    TRY(DeviceOptions device, device_options(options, *opened.file.weights));
-    TRY(const DeviceChoice choice, choose_device(device));
-    if (options.device != "cpu") fmt::print(stderr, "calla: device of {}: {}\n", model.place(), choice.why);
-    options.device = device.device = choice.device;
-    TRY(MemoryPlanner planner, MemoryPlanner::open(*opened.file.weights, device, engine_options(options)));
+    TRY(MemoryPlanner planner, plan(model.place(), *opened.file.weights, options));
     return std::unique_ptr<PreparedModel>(std::make_unique<Prepared>(model.place(), std::move(opened), std::move(planner), options, promises_));
   }
 
@@ -188,6 +184,23 @@ class LocalLibrary final : public Library {
   }
 
  private:
+  // Settles which device it will be.
+  static Result<MemoryPlanner> plan(const std::string& name, const WeightFile& file, Options& options) {
+    const std::string asked = options.device;
+    TRY(DeviceOptions device, device_options(options, file));
+    TRY(DeviceChoice choice, choose_device(device));
+    device.device = choice.device;
+    TRY(MemoryPlanner planner, MemoryPlanner::open(file, device, engine_options(options)));
+    if (asked == "auto" && planner.never_fits()) {
+      choice = {"cpu", fmt::format("cpu: {} takes at least {} of GPU memory", name, size(planner.least_bytes()))};
+      device.device = choice.device;
+      TRY(planner, MemoryPlanner::open(file, device, engine_options(options)));
+    }
+    options.device = choice.device;
+    if (asked != "cpu") fmt::print(stderr, "calla: device of {}: {}\n", name, choice.why);
+    return planner;
+  }
+
   struct Seen { int64_t modified = 0; std::optional<ModelInfo> info; };  // no info: it cannot be used
 
   Status forget() {

@@ -23,6 +23,7 @@ class MemoryPlanner {
   size_t least_bytes() const { return fixed_bytes() + least_state_; }  // one sequence of the context asked for, of 2048 tokens when none was
   int fitting_context(size_t available_bytes) const;                   // of one sequence, in whole thousands; 0: none
   const ModelConfig& config() const { return loaded_.model->config(); }
+  bool never_fits() const { return device_memory_ && least_bytes() + device_memory_->kept_bytes > device_memory_->total_bytes; }
   bool own_memory() const { return device_memory_.has_value(); }       // the device's, not the machine's
 
  private:

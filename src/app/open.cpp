@@ -53,15 +53,30 @@ void add_completer(OpenedModel& model, const Options& options) {
   model.completer = make_completer(*model.engine, {shown, model.tokenizer, model.chat_template, model.defaults, std::move(info)});
 }
 
-// Where the device has memory of its own: sizes that fit it, said before any of it is taken.
-Status plan_memory(const OpenedModel& model, const DeviceOptions& device, bool quiet, EngineOptions& engine) {
+// Where the device has memory of its own: sizes that fit it, and what to say about them.
+Result<std::string> plan_memory(const OpenedModel& model, const DeviceOptions& device, EngineOptions& engine) {
   const auto memory = device_memory(device.device);
-  if (!memory) return ok_status();
+  if (!memory) return std::string();
   TRY(const MemoryPlanner planner, MemoryPlanner::open(*model.file.weights, device, engine));
   const auto plan = planner.plan(memory->available_bytes());
   if (!plan) return Error{plan.error().code, "cannot load " + model.file.name + ": " + plan.error().message};
-  if (!quiet) fmt::print(stderr, "calla: memory for {}: {}\n", model.file.name, describe(*plan, memory->available_bytes()));
   engine = plan->engine;
+  return fmt::format("calla: memory for {}: {}\n", model.file.name, describe(*plan, memory->available_bytes()));
+}
+
+// Makes `device` name just one, and `engine` fit it, before anything is taken; says so.
+Status settle_device(const OpenedModel& model, bool quiet, DeviceOptions& device, EngineOptions& engine) {
+  const std::string asked = device.device;
+  TRY(DeviceChoice choice, choose_device(device));
+  device.device = choice.device;
+  auto memory = plan_memory(model, device, engine);
+  if (!memory && asked == "auto" && choice.device != "cpu") {  // no room there
+    choice = {"cpu", "cpu: " + memory.error().message};
+    device.device = choice.device;
+    memory = std::string();
+  }
+  if (!memory) return std::move(memory.error());
+  if (!quiet && asked != "cpu") fmt::print(stderr, "calla: device: {}\n{}", choice.why, *memory);
   return ok_status();
 }
 
@@ -167,12 +182,9 @@ Result<OpenedModel> open_parts(const Options& options) {
 Status load_parts(OpenedModel& model, const Options& options, const OpenTuning& tuning) {
   const double begin = seconds_now();
   TRY(DeviceOptions wanted, device_options(options, *model.file.weights));
-  TRY(const DeviceChoice choice, choose_device(wanted));
-  wanted.device = choice.device;
-  if (!tuning.quiet && !tuning.planned && options.device != "cpu") fmt::print(stderr, "calla: device: {}\n", choice.why);
-  TRY(auto device, make_device(wanted));
   EngineOptions engine = tuning.engine;
-  if (!tuning.planned) TRY_STATUS(plan_memory(model, wanted, tuning.quiet, engine));
+  if (!tuning.planned) TRY_STATUS(settle_device(model, tuning.quiet, wanted, engine));
+  TRY(auto device, make_device(wanted));
   TRY(auto loaded, load_with_progress(*model.file.weights, *device, tuning.quiet));
   model.parts = std::move(loaded.parts);
   std::ranges::move(loaded.notes, std::back_inserter(model.notes));

@@ -71,28 +71,46 @@ Stack stack(const char* first, const char* second, int64_t n, int64_t hidden, in
   return {random_matrix(first, n * ffn, hidden, 1), random_matrix(first, n * ffn, hidden, 2), random_matrix(second, n * hidden, ffn, 3), n, hidden, ffn};
 }
 
-// The rows `which` of the result, in double. Activations between the products are of order sqrt(hidden): inputs are scaled so that they are of order one.
-std::vector<double> twin(const Stack& s, std::span<const float> x, const HostRoutes& r, int top_k, std::span<const int64_t> which, Activation activation) {
-  std::vector<double> y(which.size() * static_cast<size_t>(s.hidden));
+// The rows `which` of the result, in double, and how large what was added up is, errors of the first products included.
+struct Twin { std::vector<double> value, size; };
+struct Sum { double value, size; };
+Sum product(const float* w, const float* x, int64_t n) {
+  double value = 0, square = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const double term = double{w[i]} * double{x[i]};
+    value += term, square += term * term;
+  }
+  return {value, std::sqrt(square)};
+}
+Twin twin(const Stack& s, std::span<const float> x, const HostRoutes& r, int top_k, std::span<const int64_t> which, Activation activation) {
+  Twin y{std::vector<double>(which.size() * static_cast<size_t>(s.hidden)), {}};
+  y.size = y.value;
   in_parallel(std::ssize(which), [&](int64_t i) {
     const int64_t row = which[static_cast<size_t>(i)];
     const float* in = &x[static_cast<size_t>(row * s.hidden)];
     std::vector<float> w(static_cast<size_t>(std::max(s.hidden, s.ffn)));
-    std::vector<double> middle(static_cast<size_t>(s.ffn));
+    std::vector<Sum> middle(static_cast<size_t>(s.ffn));
     for (int k = 0; k < top_k; k++) {
       const auto slot = static_cast<size_t>(row * top_k + k);
       const int64_t e = r.experts[slot];
       for (int64_t j = 0; j < s.ffn; j++) {
         decode_row(s.gate.stored, e * s.ffn + j, w.data());
-        const double gate = dot(w.data(), in, s.hidden);
+        const Sum gate = product(w.data(), in, s.hidden);
         decode_row(s.up.stored, e * s.ffn + j, w.data());
-        middle[static_cast<size_t>(j)] = activate(activation, gate) * dot(w.data(), in, s.hidden);
+        const Sum up = product(w.data(), in, s.hidden);
+        const double opened = activate(activation, gate.value);
+        middle[static_cast<size_t>(j)] = {opened * up.value, std::fabs(opened) * up.size + gate.size * std::fabs(up.value)};
       }
       for (int64_t j = 0; j < s.hidden; j++) {
         decode_row(s.down.stored, e * s.hidden + j, w.data());
-        double sum = 0;
-        for (int64_t l = 0; l < s.ffn; l++) sum += middle[static_cast<size_t>(l)] * double{w[static_cast<size_t>(l)]};
-        y[static_cast<size_t>(i * s.hidden + j)] += double{r.weights[slot]} * sum;
+        double sum = 0, square = 0;
+        for (int64_t l = 0; l < s.ffn; l++) {
+          const Sum& m = middle[static_cast<size_t>(l)];
+          const double weight = double{w[static_cast<size_t>(l)]};
+          sum += m.value * weight, square += m.size * m.size * weight * weight;
+        }
+        const auto at = static_cast<size_t>(i * s.hidden + j);
+        y.value[at] += double{r.weights[slot]} * sum, y.size[at] += double{r.weights[slot]} * std::sqrt(square);
       }
     }
   });
@@ -133,7 +151,8 @@ void check(const char* first, const char* second, int64_t n, int64_t hidden, int
       for (int64_t i = 0; i < std::min(count, rows); i++) which.push_back(rows == 1 ? 0 : i * (rows - 1) / std::max<int64_t>(1, count - 1));
       std::vector<float> picked;
       for (const int64_t row : which) picked.insert(picked.end(), got.y.begin() + row * hidden, got.y.begin() + (row + 1) * hidden);
-      expect_close(picked, twin(s, x, got.routes, top_k, which, activation), hidden, bounds(precision).chain, what);
+      const Twin want = twin(s, x, got.routes, top_k, which, activation);
+      expect_close(picked, want.value, hidden, bounds(precision).chain, what, want.size);
     }
   }
 }

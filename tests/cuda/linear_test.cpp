@@ -101,12 +101,12 @@ TEST(Linears, OfSeveralFormatsShareAnInput) {
 
 // Rows picked and joined while they are uploaded: two parts, backwards.
 TEST(Linear, OfPartsInAnotherOrder) {
-  const TestMatrix a = random_matrix("Q4_0", 24, 256, 1), b = random_matrix("Q4_0", 17, 256, 2);
+  const TestMatrix a = random_matrix("Q4_0", 24, 256, 1), b = random_matrix("Q4_0", 24, 256, 2);
   MatrixSource source;
   source.parts = {a.stored, b.stored};
   std::vector<float> w;
   const std::vector<float> first = decoded(a.stored), second = decoded(b.stored);
-  for (int32_t i = 40; i >= 0; i--) {
+  for (int32_t i = 47; i >= 0; i--) {
     source.row_order.push_back(i);
     const auto& from = i < 24 ? first : second;
     const auto at = from.begin() + (i < 24 ? i : i - 24) * 256;

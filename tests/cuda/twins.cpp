@@ -10,6 +10,7 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include "core/half.h"
 
 namespace {
 
@@ -29,11 +30,13 @@ void remember(const std::string& what, double mean, double most, double bound) {
 
 }  // namespace
 
+float storable(float x) { return f16_to_float(float_to_f16(std::nearbyint(x * 0x1p14f) * 0x1p-14f)); }
+
 std::vector<float> noise(int64_t n, unsigned seed, float size, float mean) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(mean, size);
   std::vector<float> x(static_cast<size_t>(n));
-  for (float& v : x) v = normal(random);
+  for (float& v : x) v = storable(normal(random));
   return x;
 }
 

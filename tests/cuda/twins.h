@@ -6,6 +6,8 @@
 #include <vector>
 #include "device/device.h"
 
+// Multiples of 2^-14 that a half holds exactly: a device may keep lookup tables, and so the inputs of tests, in half precision.
+float storable(float x);
 std::vector<float> noise(int64_t n, unsigned seed, float size = 1, float mean = 0);
 void in_parallel(int64_t n, const std::function<void(int64_t)>& work);  // work(0), …, work(n - 1) on all cores
 

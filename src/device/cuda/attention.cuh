@@ -25,7 +25,7 @@ __device__ __forceinline__ uint32_t transpose(uint32_t r) {
   asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(t) : "r"(r));
   return t;
 }
-__device__ __forceinline__ void multiply(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
+__device__ __forceinline__ void multiply(float* c, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
@@ -46,12 +46,39 @@ __device__ __forceinline__ void copy4(uint32_t to, const void* from, bool valid)
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int Pending> __device__ __forceinline__ void wait_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory"); }
 
+// Barriers in shared memory, and bulk copies of multiples of 16 bytes that report to them: from sm_90 on.
+__device__ __forceinline__ void init_barrier(uint32_t barrier, int arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory"); }
+__device__ __forceinline__ void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+// What this thread has stored is seen by bulk copies and warpgroup products that start behind the next barrier.
+__device__ __forceinline__ void make_visible() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+__device__ __forceinline__ void arrive(uint32_t barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+__device__ __forceinline__ void arrive_when_copied(uint32_t barrier) { asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory"); }
+__device__ __forceinline__ void expect_bytes(uint32_t barrier, uint32_t bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory"); }
+__device__ __forceinline__ void copy_bulk(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
+}
+__device__ __forceinline__ void wait_for(uint32_t barrier, int parity) {
+  asm volatile("{\n.reg .pred done;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN;\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+
 // Two bytes of x, each a signed code with its top bit flipped, as halves; `select` names them as prmt does.
 template <uint32_t Select> __device__ __forceinline__ uint32_t two_codes(uint32_t x) {
   uint32_t r;
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(0x64646464u), "n"(Select));
   const __half2 h = __hsub2(*reinterpret_cast<const __half2*>(&r), __half2half2(__ushort_as_half(0x6480)));  // 1024 + 128
   return *reinterpret_cast<const uint32_t*>(&h);
+}
+
+__device__ __forceinline__ uint32_t scaled(uint32_t codes, float scale) {
+  const float2 v = __half22float2(*reinterpret_cast<const __half2*>(&codes));
+  return pack(v.x * scale, v.y * scale);
+}
+// Eight codes as halves into 16 bytes of shared memory.
+__device__ __forceinline__ void put_codes(uint32_t x, uint32_t y, float scale, uint32_t to) {
+  x ^= 0x80808080u, y ^= 0x80808080u;
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(scaled(two_codes<0x4140>(x), scale)), "r"(scaled(two_codes<0x4342>(x), scale)), "r"(scaled(two_codes<0x4140>(y), scale)),
+               "r"(scaled(two_codes<0x4342>(y), scale))
+               : "memory");
 }
 
 // Where keys or values of one head lie, `data` being the one or the other.
@@ -149,26 +176,36 @@ template <int Dim> struct Head {
   }
 };
 
-// A finished quad of one row's results: dims k to k + 3 of all heads.
-__device__ __forceinline__ void put_quad(float* y, const Halves& halves, const float* gate, int64_t gate_stride, int32_t row, int32_t width, int32_t k, float4 v) {
-  if (gate) {
-    const float4 g = *reinterpret_cast<const float4*>(gate + row * gate_stride + k);
-    v = {v.x * sigmoid(g.x), v.y * sigmoid(g.y), v.z * sigmoid(g.z), v.w * sigmoid(g.w)};
-  }
+// Finished results of one row, dims k on of all heads: as floats, as halves, or both.
+__device__ __forceinline__ void put_quad(float* y, const Halves& halves, int32_t row, int32_t width, int32_t k, float4 v) {
   if (y) *reinterpret_cast<float4*>(y + static_cast<int64_t>(row) * width + k) = v;
-  if (halves.data) {
-    const __half h[4] = {saturated(v.x), saturated(v.y), saturated(v.z), saturated(v.w)};
-    *reinterpret_cast<uint2*>(halves.data + half_at(halves.padded_rows, row, k)) = *reinterpret_cast<const uint2*>(h);
-  }
+  if (!halves.data) return;
+  const __half h[4] = {saturated(v.x), saturated(v.y), saturated(v.z), saturated(v.w)};
+  *reinterpret_cast<uint2*>(halves.data + half_at(halves.padded_rows, row, k)) = *reinterpret_cast<const uint2*>(h);
 }
-
-__device__ __forceinline__ void put_pair(float* y, const Halves& halves, const float* gate, int64_t gate_stride, int32_t row, int32_t width, int32_t k, float2 v) {
-  if (gate) {
-    const float2 g = *reinterpret_cast<const float2*>(gate + row * gate_stride + k);
-    v = {v.x * sigmoid(g.x), v.y * sigmoid(g.y)};
-  }
+__device__ __forceinline__ void put_pair(float* y, const Halves& halves, int32_t row, int32_t width, int32_t k, float2 v) {
   if (y) *reinterpret_cast<float2*>(y + static_cast<int64_t>(row) * width + k) = v;
   if (halves.data) *reinterpret_cast<__half2*>(halves.data + half_at(halves.padded_rows, row, k)) = __halves2half2(saturated(v.x), saturated(v.y));
+}
+// One row of one head from sums as products leave them: of each 8 dims this lane has 2, sums[8 m' + 2 i] and + 1 times `unit`. Gates are read many at a
+// time: the compiler must assume that results overwrite them.
+template <int N> __device__ __forceinline__ void put_row(const FlashAttentionArgs& a, const float (&sums)[N], int i, float unit, int32_t row, int32_t head) {
+  const int32_t dim = a.cache.key_dim, first = head * dim + static_cast<int>(threadIdx.x & 3) * 2;
+  constexpr int tiles = N / 4, batch = tiles < 16 ? tiles : 16;
+#pragma unroll
+  for (int begin = 0; begin < tiles; begin += batch) {
+    float2 gate[batch];
+#pragma unroll
+    for (int m = 0; m < batch; m++)
+      if (a.gate && 8 * (begin + m) < dim) gate[m] = *reinterpret_cast<const float2*>(a.gate + static_cast<int64_t>(row) * a.gate_stride + first + 8 * (begin + m));
+#pragma unroll
+    for (int m = 0; m < batch; m++) {
+      if (8 * (begin + m) >= dim) continue;
+      float2 v = {sums[4 * (begin + m) + 2 * i] * unit, sums[4 * (begin + m) + 2 * i + 1] * unit};
+      if (a.gate) v = {v.x * sigmoid(gate[m].x), v.y * sigmoid(gate[m].y)};
+      put_pair(a.y, a.halves, row, a.n_heads * dim, first + 8 * (begin + m), v);
+    }
+  }
 }
 
 // Positions [first, first + n) of a sequence that a block of flash attention takes, and the keys that any of them sees. The longest contexts start first.

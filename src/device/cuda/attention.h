@@ -82,7 +82,8 @@ struct AttentionKernel {
   int threads = 0, shared_bytes = 0;
 };
 constexpr bool attends_fast(const CacheOnDevice& c, KvType type) {
-  return c.key_dim == c.value_dim && c.key_dim <= 512 && c.key_dim % (type == KvType::half ? 8 : 16) == 0 && c.page_tokens % 16 == 0;
+  const bool fits = type == KvType::half ? c.key_dim <= 512 && c.key_dim % 8 == 0 : c.key_dim <= 256 && c.key_dim % 16 == 0;
+  return fits && c.key_dim == c.value_dim && c.page_tokens % 16 == 0;
 }
 // Grid (max_splits, kv heads * ceil(query heads of one / kGroupHeads), sequences).
 // `shared_limit`: bytes of shared memory that a block of this device may have.
@@ -91,7 +92,7 @@ AttentionKernel split_attention_kernel(const CacheOnDevice& cache, KvType type, 
 AttentionKernel merge_splits_kernel(int32_t dim);
 // Grid (rows).
 AttentionKernel prepare_kernel(const CacheOnDevice& cache, KvType type);
-// Grid (kv heads, sum over sequences of flash_tiles, or more). None for more than 16 query heads of one kv head or dims beyond 256.
+// Grid (kv heads, sum over sequences of flash_tiles, or more). None for more than kFlashRows query heads of one kv head or dims beyond 256.
 AttentionKernel flash_attention_kernel(const CacheOnDevice& cache, KvType type, int32_t n_heads, int compute_capability);  // 90: Hopper's own
 constexpr int32_t flash_tiles(int32_t n_rows, int32_t heads_per_kv) {
   const int32_t positions = kFlashRows / heads_per_kv;

@@ -8,35 +8,56 @@ using namespace attention;
 
 constexpr int kThreads = 256;
 
-// Block (row); a warp takes heads in turns: first of queries, then of keys, then of values.
+constexpr int kHeadsAtOnce = 3;  // of a warp
+
+template <int D> __device__ __forceinline__ void put_query(const PrepareArgs& a, const Head<D>& head, int row, int t) {
+#pragma unroll
+  for (int j = 0; j < Head<D>::kQuads; j++) {
+    const __half h[4] = {saturated(head.v[j].x), saturated(head.v[j].y), saturated(head.v[j].z), saturated(head.v[j].w)};
+    if (Head<D>::at(j) < a.cache.key_dim) *reinterpret_cast<uint2*>(a.to + (static_cast<int64_t>(row) * a.n_heads + t) * a.cache.key_dim + Head<D>::at(j)) = *reinterpret_cast<const uint2*>(h);
+  }
+}
+
+// Block (row); a warp takes heads in turns: first of queries, then of keys, then of values. All it reads is asked for before any of it is used.
 template <int D, bool Int8> __global__ void __launch_bounds__(kThreads) prepare(const PrepareArgs a) {
   __shared__ float angles[D], scratch[kThreads / 32][D];
+  constexpr int warps = kThreads / 32;
   wait_for_input();
   let_next_start();
-  const int row = blockIdx.x, warp = threadIdx.x >> 5, dim = a.cache.key_dim, n_kv = a.k ? a.cache.n_kv_heads : 0;
+  const int row = blockIdx.x, warp = threadIdx.x >> 5, dim = a.cache.key_dim, n_kv = a.k ? a.cache.n_kv_heads : 0, n = a.n_heads + 2 * n_kv;
+  const auto source = [&](int t) {
+    if (t < a.n_heads) return a.q + static_cast<int64_t>(row) * a.q_stride + t * dim;
+    return t < a.n_heads + n_kv ? a.k + static_cast<int64_t>(row) * a.k_stride + (t - a.n_heads) * dim : a.v + static_cast<int64_t>(row) * a.v_stride + (t - a.n_heads - n_kv) * dim;
+  };
+  Head<D> head[kHeadsAtOnce], q_gain;
+  const auto load = [&](int first) {
+#pragma unroll
+    for (int i = 0; i < kHeadsAtOnce; i++)
+      if (first + i * warps < n) head[i].load(source(first + i * warps), dim);
+  };
+  load(warp);
+  q_gain.load_gain(a.prepare.q_gain, dim);
   const SequenceOnDevice s = a.step.sequences[a.step.row_sequence[row]];
-  if (s.n_rows == 1) return;
   const int32_t index = s.past + row - s.first_row, page = n_kv > 0 ? a.step.pages[s.pages + index / a.cache.page_tokens] : 0, token = index % a.cache.page_tokens;
+  if (s.n_rows == 1) return;
   fill_angles(a.prepare, a.step.positions[row], angles);
   __syncthreads();
-  for (int t = warp; t < a.n_heads + 2 * n_kv; t += kThreads / 32) {
-    const int kv_head = (t - a.n_heads) % max(n_kv, 1);
-    const bool is_query = t < a.n_heads, is_key = !is_query && t < a.n_heads + n_kv;
-    Head<D> head, gain;
-    head.load(is_query ? a.q + static_cast<int64_t>(row) * a.q_stride + t * dim : is_key ? a.k + static_cast<int64_t>(row) * a.k_stride + kv_head * dim : a.v + static_cast<int64_t>(row) * a.v_stride + kv_head * dim, dim);
-    if (is_query ? a.prepare.norm_q : is_key ? a.prepare.norm_k : a.prepare.norm_v) {
-      gain.load_gain(is_query ? a.prepare.q_gain : is_key ? a.prepare.k_gain : nullptr, dim);
-      head.norm(gain, dim, a.prepare.eps);
-    }
-    if (is_query || is_key) head.rotate(a.prepare, angles, scratch[warp]);
-    if (!is_query) {
-      head.store(CacheRows<Int8>(a.cache, kv_head), is_key ? a.cache.keys : a.cache.values, page, token);
-      continue;
-    }
+  for (int first = warp; first < n; first += kHeadsAtOnce * warps) {
+    if (first > warp) load(first);
 #pragma unroll
-    for (int j = 0; j < Head<D>::kQuads; j++) {
-      const __half h[4] = {saturated(head.v[j].x), saturated(head.v[j].y), saturated(head.v[j].z), saturated(head.v[j].w)};
-      if (Head<D>::at(j) < dim) *reinterpret_cast<uint2*>(a.to + (static_cast<int64_t>(row) * a.n_heads + t) * dim + Head<D>::at(j)) = *reinterpret_cast<const uint2*>(h);
+    for (int i = 0; i < kHeadsAtOnce; i++) {
+      const int t = first + i * warps;
+      if (t >= n) continue;
+      const bool is_query = t < a.n_heads, is_key = !is_query && t < a.n_heads + n_kv;
+      if (is_query && a.prepare.norm_q) head[i].norm(q_gain, dim, a.prepare.eps);
+      if (is_key ? a.prepare.norm_k : !is_query && a.prepare.norm_v) {
+        Head<D> gain;
+        gain.load_gain(is_key ? a.prepare.k_gain : nullptr, dim);
+        head[i].norm(gain, dim, a.prepare.eps);
+      }
+      if (is_query || is_key) head[i].rotate(a.prepare, angles, scratch[warp]);
+      if (is_query) put_query(a, head[i], row, t);
+      else head[i].store(CacheRows<Int8>(a.cache, (t - a.n_heads) % n_kv), is_key ? a.cache.keys : a.cache.values, page, token);
     }
   }
 }
@@ -74,14 +95,6 @@ template <int D, int Keys, bool Int8> struct Flash {
     }
     commit_copies();
   }
-  static __device__ uint32_t scaled(uint32_t codes, float scale) {
-    const float2 v = __half22float2(*reinterpret_cast<const __half2*>(&codes));
-    return pack(v.x * scale, v.y * scale);
-  }
-  static __device__ void put_codes(uint32_t x, uint32_t y, float scale, uint32_t to) {
-    x ^= 0x80808080u, y ^= 0x80808080u;
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(scaled(two_codes<0x4140>(x), scale)), "r"(scaled(two_codes<0x4342>(x), scale)), "r"(scaled(two_codes<0x4140>(y), scale)), "r"(scaled(two_codes<0x4342>(y), scale)) : "memory");
-  }
 };
 
 // Scores of a warp's 16 rows against a tile: tile n of 8 keys has rows lane / 4 and + 8, columns 2 * (lane % 4) and + 1.
@@ -101,7 +114,7 @@ template <int D, int Keys> __device__ __forceinline__ void score_tile(uint32_t q
     }
   }
 }
-template <int D, int Keys> __device__ __forceinline__ void add_tile(uint32_t values, const float (&p)[Keys / 8][4], float (&sums)[D / 8][4]) {
+template <int D, int Keys> __device__ __forceinline__ void add_tile(uint32_t values, const float (&p)[Keys / 8][4], float (&sums)[D / 2]) {
   const int lane = threadIdx.x & 31;
 #pragma unroll
   for (int k = 0; k < Keys / 16; k++) {
@@ -110,7 +123,7 @@ template <int D, int Keys> __device__ __forceinline__ void add_tile(uint32_t val
     for (int m = 0; m < D / 16; m++) {
       uint32_t b[4];
       load_transposed(b, piece_at<D>(values, 16 * k + lane % 8 + lane / 8 % 2 * 8, 2 * m + lane / 16));
-      multiply(sums[2 * m], a[0], a[1], a[2], a[3], b[0], b[1]), multiply(sums[2 * m + 1], a[0], a[1], a[2], a[3], b[2], b[3]);
+      multiply(sums + 8 * m, a[0], a[1], a[2], a[3], b[0], b[1]), multiply(sums + 8 * m + 4, a[0], a[1], a[2], a[3], b[2], b[3]);
     }
   }
 }
@@ -138,7 +151,7 @@ template <int D, int Keys, bool Int8> __global__ void __launch_bounds__(kThreads
   }
   const int32_t clear_from = a.window > 0 ? max(0, t.index(t.n) - a.window) : 0, clear_to = a.causal ? t.index(0) + 1 : t.end;  // where all rows see all keys
   const float scale = a.scale * kLog2e;
-  float sums[D / 8][4] = {}, s[Keys / 8][4], peak[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+  float sums[D / 2] = {}, s[Keys / 8][4], peak[2] = {-INFINITY, -INFINITY}, sum[2] = {};
   for (int32_t first = begin; first < t.end; first += Keys) {
     wait_copies<0>();
     __syncthreads();
@@ -171,7 +184,7 @@ template <int D, int Keys, bool Int8> __global__ void __launch_bounds__(kThreads
         sum[i] += s[n][2 * i] + s[n][2 * i + 1];
       }
 #pragma unroll
-      for (int m = 0; m < D / 8; m++) sums[m][2 * i] *= keep, sums[m][2 * i + 1] *= keep;
+      for (int m = 0; m < D / 8; m++) sums[4 * m + 2 * i] *= keep, sums[4 * m + 2 * i + 1] *= keep;
     }
     wait_copies<1>();
     __syncthreads();
@@ -182,11 +195,7 @@ template <int D, int Keys, bool Int8> __global__ void __launch_bounds__(kThreads
     sum[i] += __shfl_xor_sync(kFull, sum[i], 1), sum[i] += __shfl_xor_sync(kFull, sum[i], 2);
     const int r = warp * 16 + lane / 4 + 8 * i, position = r / group;
     if (position >= t.n) continue;
-    const float unit = 1.0f / sum[i];
-    const int32_t k = (kv_head * group + r % group) * a.cache.key_dim + lane % 4 * 2;
-#pragma unroll
-    for (int m = 0; m < D / 8; m++)
-      if (8 * m < a.cache.key_dim) put_pair(a.y, a.halves, a.gate, a.gate_stride, t.sequence.first_row + t.first + position, a.n_heads * a.cache.key_dim, k + 8 * m, {sums[m][2 * i] * unit, sums[m][2 * i + 1] * unit});
+    put_row(a, sums, i, 1.0f / sum[i], t.sequence.first_row + t.first + position, kv_head * group + r % group);
   }
 }
 
@@ -202,15 +211,14 @@ template <int D> AttentionKernel prepare_kernel_of(KvType type) { return {type =
 AttentionKernel hopper_attention_kernel(const CacheOnDevice& cache, KvType type);
 
 AttentionKernel flash_attention_kernel(const CacheOnDevice& cache, KvType type, int32_t n_heads, int compute_capability) {
-  if (!attends_fast(cache, type) || cache.key_dim > 256 || n_heads % cache.n_kv_heads != 0 || n_heads / cache.n_kv_heads > 16) return {};
+  if (!attends_fast(cache, type) || cache.key_dim > 256 || n_heads % cache.n_kv_heads != 0 || n_heads / cache.n_kv_heads > kFlashRows) return {};
   if (compute_capability == 90)
     if (const AttentionKernel k = hopper_attention_kernel(cache, type); k.kernel) return k;
   return type == KvType::int8 ? flash_kernel_of<true>(cache.key_dim) : flash_kernel_of<false>(cache.key_dim);
 }
 AttentionKernel prepare_kernel(const CacheOnDevice& cache, KvType type) {
-  if (!attends_fast(cache, type)) return {};
-  if (cache.key_dim <= 128) return prepare_kernel_of<128>(type);
-  return cache.key_dim <= 256 ? prepare_kernel_of<256>(type) : prepare_kernel_of<512>(type);
+  if (!attends_fast(cache, type) || cache.key_dim > 256) return {};
+  return cache.key_dim <= 128 ? prepare_kernel_of<128>(type) : prepare_kernel_of<256>(type);
 }
 
 }  // namespace cuda

@@ -17,13 +17,6 @@ template <int D> struct Layout {
 // Address of 16 bytes in a tile of `Rows` rows: blocks of 64 columns, each row of one 128 bytes.
 template <int Rows> __device__ __forceinline__ uint32_t swizzled_piece(uint32_t base, int row, int piece) { return base + piece / 8 * (Rows * 128) + row * 128 + (((piece ^ row) & 7) << 4); }
 
-__device__ __forceinline__ void init_barrier(uint32_t barrier, int arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory"); }
-__device__ __forceinline__ void arrive(uint32_t barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
-__device__ __forceinline__ void wait_for(uint32_t barrier, int parity) {
-  asm volatile(
-      "{\n.reg .pred done;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN;\n}" ::"r"(barrier), "r"(parity) : "memory");
-}
-__device__ __forceinline__ void make_visible() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Item 2 j is tile j of the keys, 2 j + 1 of the values; item i lies in slot i % kSlots.
 template <int D> struct Ring {
@@ -39,15 +32,6 @@ template <int D> struct Ring {
     if ((threadIdx.x & 31) == 0) arrive(empty(item));
   }
 };
-
-__device__ __forceinline__ uint32_t scaled(uint32_t codes, float scale) {
-  const float2 v = __half22float2(*reinterpret_cast<const __half2*>(&codes));
-  return pack(v.x * scale, v.y * scale);
-}
-__device__ __forceinline__ void put_codes(uint32_t x, uint32_t y, float scale, uint32_t to) {
-  x ^= 0x80808080u, y ^= 0x80808080u;
-  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(scaled(two_codes<0x4140>(x), scale)), "r"(scaled(two_codes<0x4342>(x), scale)), "r"(scaled(two_codes<0x4140>(y), scale)), "r"(scaled(two_codes<0x4342>(y), scale)) : "memory");
-}
 
 // One tile, `span` keys at a time; 16 keys in a line lie in one page. Integers become halves on the way.
 template <int D, bool Int8> __device__ __forceinline__ void bring(const CacheRows<Int8>& rows, void* data, const int32_t* pages, int32_t first, int32_t end, uint32_t to, int thread) {
@@ -91,18 +75,18 @@ template <int D, bool Int8> __device__ __forceinline__ void produce(const FlashA
     if constexpr (Int8) {
       make_visible();
       arrive(ring.full(item));
-    } else {  // one item later, so that two are on their way
+    } else {  // two items later, so that three are on their way
       commit_copies();
-      if (item == 0) continue;
-      wait_copies<1>();
+      if (item < 2) continue;
+      wait_copies<2>();
       make_visible();
-      arrive(ring.full(item - 1));
+      arrive(ring.full(item - 2));
     }
   }
   if constexpr (!Int8) {
     wait_copies<0>();
     make_visible();
-    arrive(ring.full(2 * n_tiles - 1));
+    arrive(ring.full(2 * n_tiles - 2)), arrive(ring.full(2 * n_tiles - 1));
   }
 }
 
@@ -206,11 +190,7 @@ template <int D> __device__ __forceinline__ void consume(const FlashAttentionArg
     sum += __shfl_xor_sync(kFull, sum, 1), sum += __shfl_xor_sync(kFull, sum, 2);
     const int r = first_row + 8 * i, position = r / group;
     if (position >= t.n) continue;
-    const float unit = 1.0f / sum;
-    const int32_t k = (kv_head * group + r % group) * dim + lane % 4 * 2;
-#pragma unroll
-    for (int m = 0; m < D / 8; m++)
-      if (8 * m < dim) put_pair(a.y, a.halves, a.gate, a.gate_stride, t.sequence.first_row + t.first + position, a.n_heads * dim, k + 8 * m, {sums[4 * m + 2 * i] * unit, sums[4 * m + 2 * i + 1] * unit});
+    put_row(a, sums, i, 1.0f / sum, t.sequence.first_row + t.first + position, kv_head * group + r % group);
   }
 }
 
@@ -221,7 +201,7 @@ template <int D, bool Int8> __global__ void __launch_bounds__(kConsumers + kProd
   const Ring<D> ring{queries + Layout<D>::kQueryBytes, queries + Layout<D>::kQueryBytes + kSlots * Layout<D>::kTileBytes};
   if (threadIdx.x == 0) {
     for (int i = 0; i < kSlots; i++) init_barrier(ring.full(i), kProducers), init_barrier(ring.empty(i), kConsumers / 32);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    publish_barriers();
   }
   let_next_start();
   wait_for_input();

@@ -20,7 +20,7 @@ Cost product(const DeviceMatrix& m, double rows, double matrices = 1) { return {
 
 Cost cost_of(const AttentionOp& op, const Tables& tables, const DeviceState& state) {
   const CacheOnDevice cache = state.cache(op.state);
-  const double token = static_cast<double>(cache.n_kv_heads) * (cache.key_dim + cache.value_dim) * (state.kind() == CacheKind::f32 ? 4 : 2), pair = static_cast<double>(op.n_heads) * (cache.key_dim + cache.value_dim);
+  const double token = static_cast<double>(cache.n_kv_heads) * (cache.key_dim + cache.value_dim) * (state.kind(op.state) == CacheKind::f32 ? 4 : state.kind(op.state) == CacheKind::half ? 2 : 1), pair = static_cast<double>(op.n_heads) * (cache.key_dim + cache.value_dim);
   Cost c;
   for (const SequenceOnDevice& s : tables.sequences) {
     const double rows = s.n_rows, past = op.options.window > 0 ? std::min(s.past, op.options.window) : s.past, seen = past + (op.options.causal ? rows / 2 : rows);

@@ -10,8 +10,8 @@
 // Tiles: rows of 256 B (keys) or 128 B (T) with their 16-byte pieces permuted, piece p of row r at p ^ (r & 7), for ldmatrix. Q, P and S lie as registers
 // hold them: 16 B a lane, 512 B for a 16 x 16 piece. values: [8 rows of the chunk][column][8 rows].
 #pragma once
-#include "device/cuda/common.cuh"
 #include "device/cuda/delta.h"
+#include "device/cuda/delta_gates.cuh"
 
 namespace cuda::chunk {
 
@@ -106,7 +106,7 @@ __device__ __forceinline__ float* gates_at(const DeltaChunkArgs& a, int chunk, i
 const void* prepare_kernel();
 const void* scan_kernel();
 const void* finish_kernel();
-constexpr int kScanColumns = 32, kScanStages = 3, kScanStageBytes = kRows * kDim * 2 + kRows * kRows * 2 + 3 * kRows * 4;
-constexpr int kPrepareBytes = 2 * kRows * kDim * 2 + 2 * (kRows * 68 + 4 * 16 * 20) * 4, kFinishBytes = (2 * kRows * kDim + kRows * kRows + kDim * kDim) * 2;
+constexpr int kScanColumns = 32, kScanThreads = 96, kScanStages = 3, kScanStageBytes = kRows * kDim * 2 + kRows * kRows * 2 + 3 * kRows * 4;
+constexpr int kPrepareBytes = kRows * kDim * 2 + 2 * (kRows + kTaps - 1) * kDim * 4, kFinishBytes = (2 * kRows * kDim + kRows * kRows + kDim * kDim) * 2;
 
 }  // namespace cuda::chunk

@@ -19,7 +19,6 @@ __device__ __forceinline__ void load_piece(uint32_t (&r)[4], const uint16_t* pie
   const uint4 v = reinterpret_cast<const uint4*>(pieces)[nth * 32 + (threadIdx.x & 31)];
   r[0] = v.x, r[1] = v.y, r[2] = v.z, r[3] = v.w;
 }
-__device__ __forceinline__ float quick_silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
 
 __global__ void __launch_bounds__(32 * kWarps, 3) finish(const DeltaChunkArgs a) {
   extern __shared__ __align__(128) uint8_t memory[];
@@ -93,10 +92,24 @@ __global__ void __launch_bounds__(32 * kWarps, 3) finish(const DeltaChunkArgs a)
       sum += __shfl_xor_sync(~0u, sum, 1), sum += __shfl_xor_sync(~0u, sum, 2);
       if (c == 0) squares[warp][16 * m + 8 * h + g] = sum;
     }
-  __syncthreads();
-  float2 gain[4];
 #pragma unroll
-  for (int n = 0; n < 4; n++) gain[n] = *reinterpret_cast<const float2*>(a.delta.gain + kColumns * warp + 8 * n + 2 * c);
+  for (int n = 0; n < 4; n++) {
+    const float2 gain = *reinterpret_cast<const float2*>(a.delta.gain + kColumns * warp + 8 * n + 2 * c);
+#pragma unroll
+    for (int m = 0; m < 4; m++) o[m][n][0] *= gain.x, o[m][n][1] *= gain.y, o[m][n][2] *= gain.x, o[m][n][3] *= gain.y;
+  }
+  const int column = head * kDim + kColumns * warp + 2 * c;
+  float2 z[4][2][4];  // all on their way before anything is stored
+#pragma unroll
+  for (int m = 0; m < 4; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int n = 0; n < 4; n++) {
+        const int r = 16 * m + 8 * h + g;
+        z[m][h][n] = r < at.rows ? __ldcs(reinterpret_cast<const float2*>(a.delta.z + (at.first + r) * width + column + 8 * n)) : float2{};
+      }
+  __syncthreads();
 #pragma unroll
   for (int m = 0; m < 4; m++)
 #pragma unroll
@@ -104,12 +117,11 @@ __global__ void __launch_bounds__(32 * kWarps, 3) finish(const DeltaChunkArgs a)
       const int r = 16 * m + 8 * h + g;
       if (r >= at.rows) continue;
       const float norm = rsqrtf((squares[0][r] + squares[1][r] + squares[2][r] + squares[3][r]) / kDim + a.delta.eps);
-      const int row = at.first + r, column = head * kDim + kColumns * warp + 2 * c;
+      const int row = at.first + r;
       const int64_t from = row * width + column;
 #pragma unroll
       for (int n = 0; n < 4; n++) {
-        const float2 z = __ldcs(reinterpret_cast<const float2*>(a.delta.z + from + 8 * n));
-        const float2 y = {o[m][n][2 * h] * norm * gain[n].x * quick_silu(z.x), o[m][n][2 * h + 1] * norm * gain[n].y * quick_silu(z.y)};
+        const float2 y = {o[m][n][2 * h] * norm * quick_silu(z[m][h][n].x), o[m][n][2 * h + 1] * norm * quick_silu(z[m][h][n].y)};
         if (a.delta.y) *reinterpret_cast<float2*>(a.delta.y + from + 8 * n) = y;
         if (a.halves.data) *reinterpret_cast<uint32_t*>(a.halves.data + half_at(a.halves.padded_rows, row, column + 8 * n)) = pack(y.x, y.y);
       }
@@ -164,7 +176,7 @@ DeltaScratch delta_scratch(const DeltaArgs& a, int32_t chunks, void* memory) {
 
 DeltaChunkLaunches delta_chunk_launches(const DeltaArgs& a, int32_t chunks) {
   return {{chunk::prepare_kernel(), {chunks, a.n_key_heads + a.n_value_heads, 1}, 256, chunk::kPrepareBytes},
-          {chunk::scan_kernel(), {chunk::kDim / chunk::kScanColumns, a.n_value_heads, a.n_sequences}, 2 * chunk::kScanColumns, chunk::kScanStages * chunk::kScanStageBytes},
+          {chunk::scan_kernel(), {chunk::kDim / chunk::kScanColumns, a.n_value_heads, a.n_sequences}, chunk::kScanThreads, chunk::kScanStages * chunk::kScanStageBytes},
           {chunk::finish_kernel(), {a.n_value_heads, chunks, 1}, 128, chunk::kFinishBytes}};
 }
 

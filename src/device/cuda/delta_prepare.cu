@@ -12,32 +12,44 @@ struct Triangle {
   float a[kRows][kTriangleStride];
   float blocks[4][16][kBlockStride];  // inverses of 1 + its 16 x 16 blocks on the diagonal
 };
+using Inputs = float[kRows + kTaps - 1][kDim];  // of a head: rows of the chunk and those before it
 struct Shared {
+  uint8_t keys[kRows * kDim * 2];  // tile
   union {
-    uint8_t queries[kRows * kDim * 2];          // tile
-    uint8_t inverses[2][kRows * kRows * 2];     // tiles, when queries have been read
+    struct { Inputs key_inputs, query_inputs; };
+    struct {  // queries take the place of key inputs, triangles that of query inputs
+      union {
+        uint8_t queries[kRows * kDim * 2];       // tile
+        uint8_t inverses[2][kRows * kRows * 2];  // tiles, when queries have been read
+      };
+      Triangle triangles[2];                     // two value heads at a time
+    };
   };
-  uint8_t keys[kRows * kDim * 2];
-  Triangle triangles[2];                        // two value heads at a time
 };
 static_assert(sizeof(Shared) == kPrepareBytes);
 
-__device__ __forceinline__ float quick_silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
+// Starts to copy the inputs of 128 channels; rows behind the last are of no use.
+__device__ __forceinline__ void fetch(const DeltaArgs& a, const Place& at, int channels, int channel, Inputs& to) {
+  const int lane = threadIdx.x & 31, last = at.rows - 1;
+  const bool begins = at.first == at.sequence.first_row;  // what comes before is from earlier steps
+  const float* const input = a.qkv + static_cast<int64_t>(at.first) * channels + channel + 4 * lane;
+  const float* const ring = a.history + static_cast<int64_t>(at.sequence.slot) * kTaps * channels + channel + 4 * lane;
+  for (int i = threadIdx.x >> 5; i < kRows + kTaps - 1; i += kWarps) {
+    const int row = i - (kTaps - 1);
+    const float* const from = begins && row < 0 ? ring + (at.sequence.past + row + kTaps) % kTaps * channels : input + static_cast<int64_t>(min(row, last)) * channels;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(&to[i][4 * lane])), "l"(from));
+  }
+  asm volatile("cp.async.commit_group;");
+}
 
-// Convolution and SiLU of 8 rows of the chunk from row 8 * warp on and 4 channels from `channel` on; rows behind the last are zero.
-__device__ __forceinline__ void mix(const DeltaArgs& a, const Place& at, int channels, int channel, float4 (&y)[8]) {
-  const int row = 8 * (threadIdx.x >> 5);
+// Convolution and SiLU of rows 8 * warp to 8 * warp + 7 and four channels of a lane.
+__device__ __forceinline__ void mix(const DeltaArgs& a, const Inputs& inputs, int channels, int channel, float4 (&y)[8]) {
+  const int lane = threadIdx.x & 31, row = 8 * (threadIdx.x >> 5);
   float4 tap[kTaps], x[8 + kTaps - 1];
 #pragma unroll
-  for (int j = 0; j < kTaps; j++) tap[j] = *reinterpret_cast<const float4*>(a.taps + static_cast<int64_t>(j) * channels + channel);
-  const int behind = at.first - at.sequence.first_row;  // rows of this step before the chunk
+  for (int j = 0; j < kTaps; j++) tap[j] = *reinterpret_cast<const float4*>(a.taps + j * channels + channel + 4 * lane);
 #pragma unroll
-  for (int i = 0; i < 8 + kTaps - 1; i++) {
-    const int r = row + i - (kTaps - 1);
-    const float* from = r + behind >= 0 ? a.qkv + static_cast<int64_t>(at.first + r) * channels
-                                        : a.history + (static_cast<int64_t>(at.sequence.slot) * kTaps + (at.sequence.past + behind + r + kTaps) % kTaps) * channels;
-    x[i] = r < at.rows ? __ldcg(reinterpret_cast<const float4*>(from + channel)) : float4{};
-  }
+  for (int i = 0; i < 8 + kTaps - 1; i++) x[i] = *reinterpret_cast<const float4*>(&inputs[row + i][4 * lane]);
 #pragma unroll
   for (int r = 0; r < 8; r++) {
     float4 sum{};
@@ -46,15 +58,15 @@ __device__ __forceinline__ void mix(const DeltaArgs& a, const Place& at, int cha
       sum.x += tap[j].x * x[r + j].x, sum.y += tap[j].y * x[r + j].y;
       sum.z += tap[j].z * x[r + j].z, sum.w += tap[j].w * x[r + j].w;
     }
-    y[r] = row + r < at.rows ? float4{quick_silu(sum.x), quick_silu(sum.y), quick_silu(sum.z), quick_silu(sum.w)} : float4{};
+    y[r] = {quick_silu(sum.x), quick_silu(sum.y), quick_silu(sum.z), quick_silu(sum.w)};
   }
 }
 
-// Unit rows into a tile.
-__device__ __forceinline__ void unit_rows(const DeltaArgs& a, const Place& at, int channels, int channel, uint8_t* tile) {
+// Unit rows into a tile, zero behind the last.
+__device__ __forceinline__ void unit_rows(const DeltaArgs& a, const Place& at, const Inputs& inputs, int channels, int channel, uint8_t* tile) {
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   float4 y[8];
-  mix(a, at, channels, channel + 4 * lane, y);
+  mix(a, inputs, channels, channel, y);
   float squares[8];
 #pragma unroll
   for (int r = 0; r < 8; r++) squares[r] = y[r].x * y[r].x + y[r].y * y[r].y + y[r].z * y[r].z + y[r].w * y[r].w;
@@ -64,22 +76,26 @@ __device__ __forceinline__ void unit_rows(const DeltaArgs& a, const Place& at, i
     for (int r = 0; r < 8; r++) squares[r] += __shfl_xor_sync(~0u, squares[r], o);
 #pragma unroll
   for (int r = 0; r < 8; r++) {
-    const float scale = rsqrtf(squares[r] + 1e-6f);
+    const float scale = 8 * warp + r < at.rows ? rsqrtf(squares[r] + 1e-6f) : 0.0f;
     *reinterpret_cast<uint2*>(tile + piece_at<kDim * 2>(8 * warp + r, lane / 2) + lane % 2 * 8) = {pack(y[r].x * scale, y[r].y * scale), pack(y[r].z * scale, y[r].w * scale)};
   }
 }
 
 // beta v as [8 rows][column][8 rows].
-__device__ __forceinline__ void keep_values(const DeltaChunkArgs& a, const Place& at, int channels, int head, uint16_t* to) {
+__device__ __forceinline__ void keep_values(const DeltaChunkArgs& a, const Place& at, Inputs& inputs, int channels, int head, uint16_t* to) {
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  float strength[8];
+  const int channel = (2 * a.delta.n_key_heads + head) * kDim;
+  fetch(a.delta, at, channels, channel, inputs);
+  float beta[8];
 #pragma unroll
-  for (int r = 0; r < 8; r++) strength[r] = 8 * warp + r < at.rows ? a.delta.b[static_cast<int64_t>(at.first + 8 * warp + r) * a.delta.n_value_heads + head] : 0.0f;
+  for (int r = 0; r < 8; r++) beta[r] = a.delta.b[static_cast<int64_t>(at.first + min(8 * warp + r, at.rows - 1)) * a.delta.n_value_heads + head];
+  asm volatile("cp.async.wait_group 0;");
+  __syncthreads();
   float4 y[8];
-  mix(a.delta, at, channels, 2 * a.delta.n_key_heads * kDim + head * kDim + 4 * lane, y);
+  mix(a.delta, inputs, channels, channel, y);
 #pragma unroll
   for (int r = 0; r < 8; r++) {
-    const float b = sigmoid(strength[r]);
+    const float b = 8 * warp + r < at.rows ? quick_sigmoid(beta[r]) : 0.0f;
     y[r].x *= b, y[r].y *= b, y[r].z *= b, y[r].w *= b;
   }
   uint4* place = reinterpret_cast<uint4*>(to) + warp * kDim + 4 * lane;
@@ -93,14 +109,14 @@ __device__ __forceinline__ void keep_values(const DeltaChunkArgs& a, const Place
 __device__ __forceinline__ void gates(const DeltaChunkArgs& a, const Place& at, int head, float* sums, float* betas, float* to) {
   const int lane = threadIdx.x & 31;
   float g[2], beta[2];
+  const float rate = a.delta.neg_exp_a[head], shift = a.delta.dt_bias[head];
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     const int r = 2 * lane + i;
-    const int64_t from = static_cast<int64_t>(at.first + r) * a.delta.n_value_heads + head;
-    const bool used = r < at.rows;
-    const float x = used ? a.delta.a[from] + a.delta.dt_bias[head] : 0.0f;
-    g[i] = used ? fmaxf(kLeastGate, a.delta.neg_exp_a[head] * (x > 20 ? x : log1pf(expf(x)))) : 0.0f;
-    beta[i] = used ? sigmoid(a.delta.b[from]) : 0.0f;
+    const int64_t from = static_cast<int64_t>(at.first + min(r, at.rows - 1)) * a.delta.n_value_heads + head;
+    const float x = a.delta.a[from] + shift, strength = a.delta.b[from];
+    g[i] = r < at.rows ? fmaxf(kLeastGate, rate * quick_softplus(x)) : 0.0f;
+    beta[i] = r < at.rows ? quick_sigmoid(strength) : 0.0f;
   }
   float sum = g[0] + g[1];
 #pragma unroll
@@ -113,7 +129,7 @@ __device__ __forceinline__ void gates(const DeltaChunkArgs& a, const Place& at, 
   for (int i = 0; i < 2; i++) {
     const int r = 2 * lane + i;
     sums[r] = c[i], betas[r] = beta[i];
-    to[r] = expf(c[i]), to[kRows + r] = expf(end - c[i]), to[2 * kRows + r] = beta[i] * expf(c[i]);
+    to[r] = __expf(c[i]), to[kRows + r] = __expf(end - c[i]), to[2 * kRows + r] = beta[i] * __expf(c[i]);
   }
 }
 
@@ -154,35 +170,28 @@ __device__ __forceinline__ void invert_block(Triangle& s, int b) {
 #pragma unroll
     for (int j = 0; j < i; j++) sum[j & 1] -= s.a[16 * b + i][16 * b + j] * t[j];
     t[i] = sum[0] + sum[1];
-    s.blocks[b][i][column] = t[i];
   }
+#pragma unroll
+  for (int i = 0; i < 16; i++) s.blocks[b][i][column] = t[i];
 }
 
 // Column j of blocks: T_ij = -T_ii sum over k of A_ik T_kj, all of it transposed: results become operands without leaving their registers.
 __device__ __forceinline__ void invert_column(const Triangle& s, int j, uint8_t* inverse) {
   const int lane = threadIdx.x & 31, g = lane / 4, c = lane % 4;
-  const auto keep = [&](int i, const float(&t)[2][4]) {  // t: rows are T's columns
-#pragma unroll
-    for (int n = 0; n < 2; n++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) {
-        const int row = 16 * i + 8 * n + 2 * c + e % 2, column = 16 * j + g + e / 2 * 8;
-        *reinterpret_cast<__half*>(inverse + piece_at<kRows * 2>(row, column / 8) + column % 8 * 2) = __float2half_rn(t[n][e]);
-      }
-  };
   float t[2][4];
 #pragma unroll
   for (int n = 0; n < 2; n++)
 #pragma unroll
     for (int e = 0; e < 4; e++) t[n][e] = s.blocks[j][8 * n + 2 * c + e % 2][g + e / 2 * 8];
-  keep(j, t);
-  Split done[3];
+  Split done[4];
   done[0].set(t);
-  for (int i = j + 1; i < 4; i++) {
+#pragma unroll
+  for (int d = 1; d < 4; d++) {
+    const int i = j + d;
+    if (i > 3) break;
     float sum[2][4] = {}, small[2][4] = {};
 #pragma unroll
-    for (int k = 0; k < 3; k++)
-      if (j + k < i) done[k].multiply_transposed(sum, small, &s.a[16 * i][16 * (j + k)], kTriangleStride);
+    for (int k = 0; k < d; k++) done[k].multiply_transposed(sum, small, &s.a[16 * i][16 * (j + k)], kTriangleStride);
 #pragma unroll
     for (int n = 0; n < 2; n++)
 #pragma unroll
@@ -195,10 +204,18 @@ __device__ __forceinline__ void invert_column(const Triangle& s, int j, uint8_t*
     for (int n = 0; n < 2; n++)
 #pragma unroll
       for (int e = 0; e < 4; e++) t[n][e] = -product[n][e] - rest[n][e];
-    keep(i, t);
+    done[d].set(t);
+  }
 #pragma unroll
-    for (int k = 1; k < 3; k++)
-      if (j + k == i) done[k].set(t);
+  for (int k = 0; k < 4; k++) {
+    if (j + k > 3) continue;
+#pragma unroll
+    for (int e = 0; e < 4; e++) {  // rows of done are columns of T
+      const int row = 16 * (j + k) + e / 2 * 8 + 2 * c, column = 16 * j + g + e % 2 * 8;
+      const uint32_t pair = done[k].high[e];
+      *reinterpret_cast<uint16_t*>(inverse + piece_at<kRows * 2>(row, column / 8) + column % 8 * 2) = static_cast<uint16_t>(pair);
+      *reinterpret_cast<uint16_t*>(inverse + piece_at<kRows * 2>(row + 1, column / 8) + column % 8 * 2) = static_cast<uint16_t>(pair >> 16);
+    }
   }
 }
 
@@ -247,11 +264,18 @@ __global__ void __launch_bounds__(32 * kWarps, 2) prepare(const DeltaChunkArgs a
   if (at.rows == 0) return;
   if (key_head >= a.delta.n_key_heads) {
     const int head = key_head - a.delta.n_key_heads;
-    return keep_values(a, at, channels, head, values_at(a, chunk, head));
+    return keep_values(a, at, s.key_inputs, channels, head, values_at(a, chunk, head));
   }
+  const int key_channel = (a.delta.n_key_heads + key_head) * kDim, query_channel = key_head * kDim;
+  fetch(a.delta, at, channels, key_channel, s.key_inputs);
+  fetch(a.delta, at, channels, query_channel, s.query_inputs);
   for (int i = warp; i < repeats; i += kWarps) gates(a, at, value_head(a.delta, key_head, i), sums[i], betas[i], gates_at(a, chunk, value_head(a.delta, key_head, i)));
-  unit_rows(a.delta, at, channels, key_head * kDim, s.queries);
-  unit_rows(a.delta, at, channels, (a.delta.n_key_heads + key_head) * kDim, s.keys);
+  asm volatile("cp.async.wait_group 1;");
+  __syncthreads();
+  unit_rows(a.delta, at, s.key_inputs, channels, key_channel, s.keys);
+  asm volatile("cp.async.wait_group 0;");
+  __syncthreads();
+  unit_rows(a.delta, at, s.query_inputs, channels, query_channel, s.queries);
   __syncthreads();
   uint4* keys = reinterpret_cast<uint4*>(keys_at(a, chunk, key_head));
   for (int i = threadIdx.x; i < kRows * kDim / 8; i += blockDim.x) keys[i] = reinterpret_cast<const uint4*>(s.keys)[i];
@@ -264,7 +288,7 @@ __global__ void __launch_bounds__(32 * kWarps, 2) prepare(const DeltaChunkArgs a
       uint4* const weights = reinterpret_cast<uint4*>(weights_at(a, chunk, value_head(a.delta, key_head, first + i)));
 #pragma unroll
       for (int n = 0; n < 4; n++) {
-        if (n > m) break;
+        if (n > m) continue;
         float v[2][4];
         decayed(v, gram, m, n, warp >= 4, sums[first + i], betas[first + i]);
         if (warp >= 4) {

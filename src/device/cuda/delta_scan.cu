@@ -5,33 +5,36 @@
 namespace cuda::chunk {
 namespace {
 
-constexpr int kThreads = kScanColumns / 16 * 32, kKeyBytes = kRows * kDim * 2, kInverseBytes = kRows * kRows * 2, kGateBytes = 3 * kRows * 4;
-static_assert(kScanStageBytes == kKeyBytes + kInverseBytes + kGateBytes);
+constexpr int kThreads = kScanThreads, kCarriers = kScanColumns / 16, kKeyBytes = kRows * kDim * 2, kInverseBytes = kRows * kRows * 2, kGateBytes = 3 * kRows * 4;
+static_assert(kScanStageBytes == kKeyBytes + kInverseBytes + kGateBytes && kThreads == 32 * (kCarriers + 1));
 
-__device__ __forceinline__ void copy_bytes(uint32_t to, const void* from, int bytes) {
-  for (int i = threadIdx.x * 16; i < bytes; i += kThreads * 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i), "l"(static_cast<const uint8_t*>(from) + i));
+// One warp copies for the others.
+template <int Bytes> __device__ __forceinline__ void copy_bytes(uint32_t to, const void* from) {
+  const int lane = threadIdx.x & 31;
+#pragma unroll
+  for (int i = 0; i < Bytes; i += 512)
+    if (i + lane * 16 < Bytes) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i + lane * 16), "l"(static_cast<const uint8_t*>(from) + i + lane * 16));
 }
 __device__ __forceinline__ void fetch(const DeltaChunkArgs& a, int chunk, int key_head, int head, uint32_t stage) {
-  copy_bytes(stage, keys_at(a, chunk, key_head), kKeyBytes);
-  copy_bytes(stage + kKeyBytes, inverses_at(a, chunk, head), kInverseBytes);
-  copy_bytes(stage + kKeyBytes + kInverseBytes, gates_at(a, chunk, head), kGateBytes);
+  copy_bytes<kKeyBytes>(stage, keys_at(a, chunk, key_head));
+  copy_bytes<kInverseBytes>(stage + kKeyBytes, inverses_at(a, chunk, head));
+  copy_bytes<kGateBytes>(stage + kKeyBytes + kInverseBytes, gates_at(a, chunk, head));
 }
 
-// The last inputs of the convolution: this block's channels.
+// The last inputs of the convolution, a lane for each column of the block; the first value head of a key head keeps what they share.
 __device__ __forceinline__ void keep_history(const DeltaArgs& a, const SequenceOnDevice& s, int head, int key_head) {
-  const int channels = (2 * a.n_key_heads + a.n_value_heads) * kDim, repeats = a.n_value_heads / a.n_key_heads;
-  const auto keep = [&](int channel, int row) { a.history[(static_cast<int64_t>(s.slot) * kTaps + (s.past + row) % kTaps) * channels + channel] = a.qkv[static_cast<int64_t>(s.first_row + row) * channels + channel]; };
+  const int channels = (2 * a.n_key_heads + a.n_value_heads) * kDim, repeats = a.n_value_heads / a.n_key_heads, column = blockIdx.x * kScanColumns + (threadIdx.x & 31);
   const bool first = a.tiled ? head < a.n_key_heads : head % repeats == 0;
   for (int row = max(0, s.n_rows - (kTaps - 1)); row < s.n_rows; row++) {
-    if (threadIdx.x < kScanColumns) keep(2 * a.n_key_heads * kDim + head * kDim + blockIdx.x * kScanColumns + threadIdx.x, row);
-    else if (first) {
-      const int i = blockIdx.x * kScanColumns + threadIdx.x - kScanColumns;
-      keep(key_head * kDim + i, row), keep((a.n_key_heads + key_head) * kDim + i, row);
-    }
+    const float* const from = a.qkv + static_cast<int64_t>(s.first_row + row) * channels + column;
+    float* const to = a.history + (static_cast<int64_t>(s.slot) * kTaps + (s.past + row) % kTaps) * channels + column;
+    const int value = (2 * a.n_key_heads + head) * kDim, query = key_head * kDim, key = (a.n_key_heads + key_head) * kDim;
+    to[value] = from[value];
+    if (first) to[query] = from[query], to[key] = from[key];
   }
 }
 
-__global__ void __launch_bounds__(kThreads) scan(const DeltaChunkArgs a) {
+__global__ void __launch_bounds__(kThreads, 1) scan(const DeltaChunkArgs a) {
   extern __shared__ __align__(128) uint8_t memory[];
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane / 4, c = lane % 4, head = blockIdx.y;
   const int key_head = a.delta.tiled ? head % a.delta.n_key_heads : head / (a.delta.n_value_heads / a.delta.n_key_heads);
@@ -44,16 +47,21 @@ __global__ void __launch_bounds__(kThreads) scan(const DeltaChunkArgs a) {
   for (int t = 0; t < kDim / 8; t++)
 #pragma unroll
     for (int e = 0; e < 4; e += 2) {
-      const float2 v = n ? __ldcg(reinterpret_cast<const float2*>(state + (g + 4 * e) * kDim + 8 * t + 2 * c)) : float2{};
+      const float2 v = n && warp < kCarriers ? __ldcg(reinterpret_cast<const float2*>(state + (g + 4 * e) * kDim + 8 * t + 2 * c)) : float2{};
       s[t][e] = v.x, s[t][e + 1] = v.y;
     }
   wait_for_input();
   if (n == 0) return;
   const uint32_t stages = shared_address(memory);
-#pragma unroll
-  for (int i = 0; i < kScanStages - 1; i++) {
-    if (i < n) fetch(a, first + i, key_head, head, stages + i * kScanStageBytes);
-    asm volatile("cp.async.commit_group;");
+  if (warp == kCarriers) {
+    for (int i = 0; i < n + kScanStages - 2; i++) {
+      if (i < n) fetch(a, first + i, key_head, head, stages + i % kScanStages * kScanStageBytes);
+      asm volatile("cp.async.commit_group;");
+      if (i < kScanStages - 2) continue;
+      asm volatile("cp.async.wait_group %0;" ::"n"(kScanStages - 2));
+      __syncthreads();  // chunk i - (kScanStages - 2) is there, and the one before it has been used
+    }
+    return keep_history(a.delta, sequence, head, key_head);
   }
   uint32_t values[8][2];  // beta v: 8 rows of the chunk, columns g and g + 8
   const auto load_values = [&](int chunk) {
@@ -66,10 +74,7 @@ __global__ void __launch_bounds__(kThreads) scan(const DeltaChunkArgs a) {
     const int chunk = first + i;
     const uint32_t keys = stages + i % kScanStages * kScanStageBytes, inverse = keys + kKeyBytes;
     const float* const gate = reinterpret_cast<const float*>(memory + i % kScanStages * kScanStageBytes + kKeyBytes + kInverseBytes);
-    asm volatile("cp.async.wait_group %0;" ::"n"(kScanStages - 2));
     __syncthreads();
-    if (i + kScanStages - 1 < n) fetch(a, chunk + kScanStages - 1, key_head, head, stages + (i + kScanStages - 1) % kScanStages * kScanStageBytes);
-    asm volatile("cp.async.commit_group;");
 
     uint32_t before[kDim / 16][4];
     uint4* const kept = reinterpret_cast<uint4*>(states_at(a, chunk, head)) + column / 16 * (kDim / 16) * 32 + lane;
@@ -144,7 +149,6 @@ __global__ void __launch_bounds__(kThreads) scan(const DeltaChunkArgs a) {
   for (int t = 0; t < kDim / 8; t++)
 #pragma unroll
     for (int e = 0; e < 4; e += 2) *reinterpret_cast<float2*>(state + (g + 4 * e) * kDim + 8 * t + 2 * c) = {s[t][e], s[t][e + 1]};
-  keep_history(a.delta, sequence, head, key_head);
 }
 
 }  // namespace

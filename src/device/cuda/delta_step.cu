@@ -1,24 +1,11 @@
 // delta_step: one row of the gated delta rule in one kernel: convolution, gates, and the state read and written once.
-#include "device/cuda/common.cuh"
 #include "device/cuda/delta.h"
+#include "device/cuda/delta_gates.cuh"
 
 namespace cuda {
 namespace {
 
 constexpr int kTaps = 4, kColumns = 32;  // of the state that one block carries
-
-__device__ __forceinline__ float quick_silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
-
-// e^y - 1 for y <= 0, exact near 0: a state that hardly decays must not drift over many rows.
-__device__ __forceinline__ float loss(float y) {
-  const float small = y * (1 + y * (1.0f / 2 + y * (1.0f / 6 + y * (1.0f / 24 + y * (1.0f / 120 + y * (1.0f / 720))))));
-  return y > -0.25f ? small : __expf(y) - 1;
-}
-// log(1 + e^x); its relative error, which is that of the log decay, stays below 1e-4
-__device__ __forceinline__ float quick_softplus(float x) {
-  const float e = __expf(x), small = e * (1 - e * (1.0f / 2 - e * (1.0f / 3)));
-  return x > 20 ? x : e < 0.01f ? small : __logf(1 + e);
-}
 
 // Sums N values (a power of two up to 32) over the warp: a lane ends with one of them, its index in the upper bits of the lane's number. Every value is
 // summed in the same order, however many there are.
@@ -117,7 +104,7 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
     for (int c = 0; c < Columns; c++) reads[c] += own[c][i] * k[i], reads[Columns + c] += own[c][i] * q[i];
   }
   constexpr int kApart = 16 / Columns;  // lanes between two sums
-  const float value = value_window.mix(value_x), beta = __fdividef(1.0f, 1.0f + __expf(-strength)), lost = loss(rate * quick_softplus(shift)), decay = 1 + lost;
+  const float value = value_window.mix(value_x), beta = quick_sigmoid(strength), lost = loss(rate * quick_softplus(shift)), decay = 1 + lost;
   const float read = warp_sums(reads), norm = warp_sums(norms);
   const float seen = __shfl_sync(~0u, read, lane % Columns * kApart), asked = __shfl_sync(~0u, read, 16 + lane % Columns * kApart);
   const float q2 = __shfl_sync(~0u, norm, 0), k2 = __shfl_sync(~0u, norm, 8), both = __shfl_sync(~0u, norm, 16);

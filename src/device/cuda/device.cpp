@@ -18,7 +18,7 @@ int upload_threads(const DeviceOptions& options) { return std::max(1, options.th
 class CudaDevice final : public Device {
  public:
   CudaDevice(const DeviceOptions& options, const Gpu& gpu)
-      : options_(options), gpu_(gpu), uploader_(options.precision, upload_threads(options), false), limits_(limits_of(options, gpu)), encoder_(state_, tables_, limits_), steps_(tables_, gpu.major >= 9, limits_.most_shared) {
+      : options_(options), gpu_(gpu), uploader_(options.precision, upload_threads(options), false), limits_(limits_of(options, gpu)), encoder_(state_, tables_, limits_), steps_(tables_, gpu.major >= 9) {
     if (options.profile) encoder_.costs = &profile_.emplace().costs;
   }
   ~CudaDevice() override {
@@ -176,7 +176,7 @@ class CudaDevice final : public Device {
     return ok_status();
   }
 
-  CacheKind kind() const { return options_.precision == Precision::exact ? CacheKind::f32 : CacheKind::half; }
+  CacheKind kind() const { return options_.precision == Precision::exact ? CacheKind::f32 : options_.kv == KvType::int8 ? CacheKind::int8 : CacheKind::half; }
   // A failure that finish reports.
   void note(cudaError_t code) const {
     if (code != cudaSuccess && noted_ == cudaSuccess) noted_ = code;
@@ -226,7 +226,6 @@ class CudaDevice final : public Device {
 
 Result<std::unique_ptr<Device>> make_cuda_device(const DeviceOptions& options) {
   TRY(const cuda::Gpu gpu, cuda::start_gpu(options));
-  if (options.kv == KvType::int8) return Error{Code::unsupported, "cannot keep int8 keys and values on the GPU yet: half expected"};
   auto device = std::make_unique<cuda::CudaDevice>(options, gpu);
   TRY_STATUS(device->start());
   return std::unique_ptr<Device>(std::move(device));

@@ -1,6 +1,7 @@
 // gemm: which kernel multiplies a kind of matrix, and how many rows and stages its tiles have on this GPU.
 #include "device/cuda/gemm.h"
 #include <algorithm>
+#include <cstdlib>
 #include "device/cuda/gemm_mma.cuh"
 #include "device/cuda/gemm_hopper.cuh"
 
@@ -26,8 +27,12 @@ GemmLaunch finish_plan(const GemmDevice& device, const Strips& w, bool pair, int
   const int slots = slots_of(device), outs = pair ? slots / 2 : slots;
   args.blocks = w.blocks, args.offset = w.layout.offset;
   args.out_tiles = ceil_div(args.strips, outs);
-  args.stage_bytes = args.tile_rows * 128 + (slots * block_bytes(w.layout.codes, w.layout.scales, w.layout.groups) + 127) / 128 * 128;
-  args.stages = std::min(hopper ? kGemmStages : 4, (device.shared_bytes - 1024) / args.stage_bytes);
+  const int bytes = args.tile_rows * 128 + (slots * block_bytes(w.layout.codes, w.layout.scales, w.layout.groups) + 127) / 128 * 128, shared = device.shared_bytes - 1024;
+  // Short copies are slow: as many blocks a stage as leave four stages.
+  args.depth = hopper ? std::clamp(shared / (4 * bytes), 1, std::min(kGemmDepth, args.blocks)) : 1;
+  if (const char* d = getenv("DEPTH")) args.depth = hopper ? std::min(atoi(d), args.blocks) : 1;
+  args.stage_bytes = args.depth * bytes;
+  args.stages = std::min(hopper ? kGemmStages : 4, shared / args.stage_bytes);
   GemmLaunch launch;
   launch.kernel = args.stages < 2 ? nullptr : gemm_kernel(w.layout, pair, hopper);
   const int64_t tiles = row_tiles * args.out_tiles;
@@ -40,12 +45,12 @@ GemmLaunch finish_plan(const GemmDevice& device, const Strips& w, bool pair, int
 }  // namespace
 
 GemmMatrix gemm_matrix(const Strips& w, float* y, int32_t stride, const float* bias, const float* residual) {
-  // Scales that are multiplied in halves take no larger unit than a half holds.
+  // Scales that are multiplied in halves take no larger unit than a half holds. Codes are denormal halves, 2^-24 each, scales are multiplied by 2^15 for it.
   const bool in_halves = w.layout.scales != Scales::bf16_min && w.layout.scales != Scales::f32_min;
-  const float unit = in_halves ? std::clamp(w.unit, 1.0f / 16384, 32768.0f) : w.unit;
+  const float unit = in_halves ? std::clamp(w.unit, 1.0f / 32, 32768.0f) : w.unit;
   GemmMatrix m{};
   m.data = w.data, m.strip_bytes = w.strip_bytes, m.expert_bytes = w.expert_bytes;
-  m.unit = unit, m.scale = w.layout.codes == Codes::f16 ? w.factor : w.factor / unit;
+  m.unit = unit, m.scale = w.layout.codes == Codes::f16 ? w.factor : w.factor / unit * 512;
   m.rows = w.rows, m.stride = stride, m.bias = bias, m.residual = residual, m.y = y;
   return m;
 }

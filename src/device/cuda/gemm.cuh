@@ -40,66 +40,82 @@ __device__ __forceinline__ uint32_t transposed(uint32_t v) {  // of 8 x 8 halves
   asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(v));
   return r;
 }
-__device__ __forceinline__ float activate(Activation kind, float g) { return kind == Activation::silu ? silu(g) : gelu_tanh(g); }
+// gelu_tanh is a sigmoid too: 0.5 (1 + tanh u) = sigmoid(2 u).
+__device__ __forceinline__ float activate(Activation kind, float g) {
+  const float at = kind == Activation::silu ? g : 1.5957691216f * (g + 0.044715f * g * g * g);
+  return g * __fdividef(1.0f, 1.0f + __expf(-at));
+}
 
-// Where one warp's 16 outputs go. Rows are those of y or hidden.
+// Where one warp's 16 outputs of a tile go.
 template <bool Pair> class Writer {
  public:
-  __device__ __forceinline__ Writer(const GemmArgs& a, const TileAt& tile, int warp, int warps) : a_(a), tile_(tile) {
+  __device__ __forceinline__ Writer(const GemmArgs& a, const TileAt& tile, int warp, int warps) : a_(a), rows_(tile.count) {
+    const int lane = threadIdx.x & 31;
     if constexpr (Pair) {
-      out_ = (tile.out_tile * (warps / 2) + warp / 2) * kStripRows + 8 * (warp & 1);
+      const int out = (tile.out_tile * (warps / 2) + warp / 2) * kStripRows + 8 * (warp & 1);
+      exists_ = out < (a.hidden.cols + kBlockInputs - 1) / kBlockInputs * kBlockInputs;
+      first_ = out + lane / 4 < a.hidden.cols;
+      halves_ = a.hidden.data + half_at(a.hidden.padded_rows, tile.first, out) + 2 * lane;
+      return;
+    }
+    const StripAt at = strip_at<false>(a, tile.out_tile, warp, warps);
+    matrix_ = at.matrix, exists_ = at.exists;
+    if (a.halves) {
+      const int out = at.strip * kStripRows + 2 * (lane & 3);
+      first_ = out < matrix_->stride, second_ = out + 8 < matrix_->stride;
+      halves_ = a.halves + static_cast<int64_t>(tile.first + lane / 4) * matrix_->stride + out;
     } else {
-      at_ = strip_at<false>(a, tile.out_tile, warp, warps);
-      out_ = at_.strip * kStripRows;
+      const int out = at.strip * kStripRows + lane / 4;
+      first_ = out < matrix_->rows, second_ = out + 8 < matrix_->rows;
+      at_ = static_cast<int64_t>(tile.first + 2 * (lane & 3)) * matrix_->stride + out;
+      if (matrix_->bias) bias_[0] = first_ ? matrix_->bias[out] : 0.0f, bias_[1] = second_ ? matrix_->bias[out + 8] : 0.0f;
     }
   }
   // d: as of mma.m16n8k16, rows 8 j .. 8 j + 7 of the tile.
   __device__ __forceinline__ void write(int j, const float (&d)[4]) const {
-    if (8 * j >= tile_.count) return;
+    if (8 * j >= rows_ || !exists_) return;
     if constexpr (Pair) write_hidden(j, d);
-    else if (!at_.exists) return;
     else if (a_.halves) write_halves(j, d);
     else write_floats(j, d);
   }
 
  private:
   __device__ __forceinline__ void write_hidden(int j, const float (&d)[4]) const {
-    const int lane = threadIdx.x & 31;
-    if (out_ >= (a_.hidden.cols + kBlockInputs - 1) / kBlockInputs * kBlockInputs) return;
     const float gate = a_.matrices[0].scale, up = a_.matrices[1].scale;
-    const bool is = out_ + lane / 4 < a_.hidden.cols;
     const float h0 = activate(a_.activation, d[0] * gate) * (d[2] * up), h1 = activate(a_.activation, d[1] * gate) * (d[3] * up);
-    const uint32_t v = transposed(saturated(is ? h0 : 0.0f, is ? h1 : 0.0f));
-    *reinterpret_cast<uint32_t*>(a_.hidden.data + half_at(a_.hidden.padded_rows, tile_.first + 8 * j, out_) + 2 * lane) = v;
+    *reinterpret_cast<uint32_t*>(halves_ + j * 512) = transposed(saturated(first_ ? h0 : 0.0f, first_ ? h1 : 0.0f));
   }
   __device__ __forceinline__ void write_halves(int j, const float (&d)[4]) const {
-    const int lane = threadIdx.x & 31, row = 8 * j + lane / 4, out = out_ + 2 * (lane & 3);
-    const float scale = at_.matrix->scale;
+    const float scale = matrix_->scale;
     const uint32_t first = transposed(saturated(d[0] * scale, d[1] * scale)), second = transposed(saturated(d[2] * scale, d[3] * scale));
-    if (row >= tile_.count) return;
-    uint16_t* to = a_.halves + static_cast<int64_t>(tile_.first + row) * at_.matrix->stride + out;
-    if (out < at_.matrix->stride) *reinterpret_cast<uint32_t*>(to) = first;
-    if (out + 8 < at_.matrix->stride) *reinterpret_cast<uint32_t*>(to + 8) = second;
+    if (8 * j + static_cast<int>(threadIdx.x & 31) / 4 >= rows_) return;
+    uint16_t* to = halves_ + static_cast<int64_t>(8 * j) * matrix_->stride;
+    if (first_) *reinterpret_cast<uint32_t*>(to) = first;
+    if (second_) *reinterpret_cast<uint32_t*>(to + 8) = second;
   }
   __device__ __forceinline__ void write_floats(int j, const float (&d)[4]) const {
-    const int lane = threadIdx.x & 31;
-    const GemmMatrix& m = *at_.matrix;
+    const int left = rows_ - 8 * j - 2 * static_cast<int>(threadIdx.x & 3);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int row = 8 * j + 2 * (lane & 3) + (i & 1), out = out_ + lane / 4 + 8 * (i / 2);
-      if (row >= tile_.count || out >= m.rows) continue;
-      const int64_t at = static_cast<int64_t>(tile_.first + row) * m.stride + out;
-      float v = d[i] * m.scale;
-      if (m.bias) v += m.bias[out];
-      if (m.residual) v += m.residual[at];
-      m.y[at] = v;
+    for (int row = 0; row < 2; row++) {
+      if (row >= left) break;
+      const int64_t at = at_ + static_cast<int64_t>(8 * j + row) * matrix_->stride;
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        if (!(half ? second_ : first_)) continue;
+        float v = d[2 * half + row] * matrix_->scale + bias_[half];
+        if (matrix_->residual) v += matrix_->residual[at + 8 * half];
+        matrix_->y[at + 8 * half] = v;
+      }
     }
   }
 
   const GemmArgs& a_;
-  const TileAt tile_;
-  StripAt at_{};
-  int out_;
+  const GemmMatrix* matrix_ = nullptr;
+  const int rows_;
+  bool exists_, first_, second_ = false;  // the warp's outputs; this lane's, and those 8 on
+  uint16_t* halves_ = nullptr;
+  int64_t at_ = 0;
+  float bias_[2] = {};
 };
 
 }  // namespace cuda

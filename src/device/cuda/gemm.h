@@ -12,7 +12,7 @@
 
 namespace cuda {
 
-inline constexpr int kGemmMatrices = 4, kGemmStages = 24, kGemmRows = 128;  // most matrices, stages, and rows of a tile
+inline constexpr int kGemmMatrices = 4, kGemmStages = 24, kGemmRows = 128, kGemmDepth = 4;  // most matrices, stages, rows of a tile, blocks of a stage
 inline constexpr int kHopperGroups = 4, kMmaStrips = 8, kMmaThreads = 256;   // warpgroups of 64 outputs of a block with wgmma; strips and threads with mma.sync
 
 struct GemmMatrix {
@@ -27,14 +27,20 @@ struct GemmMatrix {
 // Up to tile_rows of the sorted rows, all of one expert.
 struct GemmTile { int32_t expert, first, count, unused; };
 
+// Rows of halves one behind another, `stride` (a multiple of 8) elements each, of which `cols` and zeros up to a multiple of 64 are read.
+struct RowsOfHalves { const uint16_t* data; int32_t stride; };
+
 struct GemmArgs {
   GemmMatrix matrices[kGemmMatrices];  // a pair: gate and up
   Halves x, hidden;                    // hidden: what a pair writes, act(gate) * up
+  RowsOfHalves gathered;               // instead of x: row source[i] / top_k of these is sorted row i
+  const int32_t* source;
   uint16_t* halves;                    // instead of y of the only matrix: [row][stride] of halves
   const GemmTile* tiles;               // of sorted rows; null: all rows of x, tile_rows at a time
   const int32_t* n_tiles;
   int32_t n_matrices, strips, blocks, offset, tile_rows, out_tiles;
-  int32_t stages, stage_bytes;
+  int32_t top_k;
+  int32_t stages, stage_bytes, depth;  // depth: blocks of 64 inputs of a stage
   Activation activation;
 };
 

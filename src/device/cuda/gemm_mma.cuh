@@ -5,7 +5,6 @@
 
 namespace cuda {
 
-__device__ __forceinline__ void copy16(uint32_t to, const void* from) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory"); }
 __device__ __forceinline__ void load_matrices(uint32_t (&b)[4], uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3]) : "r"(address) : "memory");
 }
@@ -18,8 +17,15 @@ __device__ __forceinline__ void multiply_halves(float (&d)[4], const uint32_t (&
 // All threads copy stage k: the rows of 64 inputs, then one block of every strip there is.
 template <bool Pair> __device__ __forceinline__ void copy_stage(const GemmArgs& a, const TileAt& tile, int k, uint32_t to, int block) {
   const int rows = (tile.count + 7) / 8 * 64;  // pieces of 16 bytes
-  const uint8_t* x = reinterpret_cast<const uint8_t*>(a.x.data) + (static_cast<int64_t>(k) * (a.x.padded_rows / 8) + tile.first / 8) * 1024;
-  for (int i = threadIdx.x; i < rows; i += kMmaThreads) copy16(to + 16 * i, x + 16 * i);
+  if (a.gathered.data) {
+    for (int i = threadIdx.x; i < rows; i += kMmaThreads) {
+      const int row = i / 64 * 8 + i % 8, from = row < tile.count ? a.source[tile.first + row] / a.top_k : 0;
+      copy16(to + 16 * i, a.gathered.data + static_cast<int64_t>(from) * a.gathered.stride + k * kBlockInputs + i / 8 % 8 * 8);
+    }
+  } else {
+    const uint8_t* x = reinterpret_cast<const uint8_t*>(a.x.data) + (static_cast<int64_t>(k) * (a.x.padded_rows / 8) + tile.first / 8) * 1024;
+    for (int i = threadIdx.x; i < rows; i += kMmaThreads) copy16(to + 16 * i, x + 16 * i);
+  }
   const StripAt strip = strip_at<Pair>(a, tile.out_tile, threadIdx.x / 32, kMmaStrips);
   if (!strip.exists) return;
   const uint8_t* from = strip.data(tile.expert) + static_cast<int64_t>(k) * block;
@@ -59,7 +65,8 @@ template <Codes C, Scales S, int G, bool Pair> __global__ void __launch_bounds__
 #pragma unroll
       for (int i = 0; i < wide; i++) {
         const uint8_t* from = own + (Pair ? (first_strip + i) / 2 : first_strip + i) * block;
-        strips[i].template make<P>(from, from + kMmaStrips / 2 * block, w[i]);
+        strips[i].template load<P>(from, from + kMmaStrips / 2 * block);
+        strips[i].template make<P>(w[i]);
       }
 #pragma unroll
       for (int j = 0; j < 8; j++) {

@@ -28,9 +28,7 @@ __device__ __forceinline__ void store8(float* to, const Eight& e, int n) {
   for (int i = 0; i < 8; i++)
     if (i < n) to[i] = e.v[i];
 }
-__device__ __forceinline__ void store_piece(const Halves& to, int row, int k, const Eight& e) {
-  *reinterpret_cast<uint4*>(to.data + half_at(to.padded_rows, row, k)) = uint4{saturated(e.v[0], e.v[1]), saturated(e.v[2], e.v[3]), saturated(e.v[4], e.v[5]), saturated(e.v[6], e.v[7])};
-}
+__device__ __forceinline__ uint4 as_piece(const Eight& e) { return {saturated(e.v[0], e.v[1]), saturated(e.v[2], e.v[3]), saturated(e.v[4], e.v[5]), saturated(e.v[6], e.v[7])}; }
 
 // The experts' results of one row, added up in the order of its choices.
 __device__ __forceinline__ Eight experts_sum(const JoinArgs& a, int row, int k) {
@@ -89,7 +87,8 @@ __global__ void __launch_bounds__(kJoinThreads) join_rows(const __grid_constant_
 #pragma unroll
     for (int i = 0; i < 8; i++) e.v[i] = i < left ? e.v[i] * r * gain.v[i] : 0.0f;
     if (a.y) store8(a.y + base + k, e, left);
-    if (a.halves.data) store_piece(a.halves, row, k, e);
+    if (a.halves.data) *reinterpret_cast<uint4*>(a.halves.data + half_at(a.halves.padded_rows, row, k)) = as_piece(e);
+    if (a.rows) *reinterpret_cast<uint4*>(a.rows + static_cast<int64_t>(row) * padded + k) = as_piece(e);
   }
 }
 
@@ -105,7 +104,7 @@ __global__ void __launch_bounds__(kHalvesThreads) halves(const __grid_constant__
     for (int i = 0; i < 8; i++)
       e.v[i] = a.op == HalvesOp::sigmoid_gate ? e.v[i] * sigmoid(g.v[i]) : (a.op == HalvesOp::gate_silu ? silu(e.v[i]) : gelu_tanh(e.v[i])) * g.v[i];
   }
-  store_piece(a.to, row, k, e);
+  *reinterpret_cast<uint4*>(a.to.data + half_at(a.to.padded_rows, row, k)) = as_piece(e);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ struct JoinArgs {
   const float *a, *b, *b_gate, *c;  // [rows][n]; b, b_gate, c may be null
   float *part, *sum, *y;            // null: not wanted
   Halves halves;                    // y as halves; null data: not wanted
+  uint16_t* rows;                   // y as rows of halves, a multiple of 64 columns each; null: not wanted
   const float* gain;
   int32_t top_k, stride, n;
   float eps;

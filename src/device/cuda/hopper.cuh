@@ -6,6 +6,8 @@ namespace cuda {
 
 __device__ __forceinline__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
+__device__ __forceinline__ void copy16(uint32_t to, const void* from) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory"); }
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 __device__ __forceinline__ void barrier_init(uint32_t barrier, int arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)); }
 __device__ __forceinline__ void barrier_arrive(uint32_t barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
@@ -21,6 +23,11 @@ __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) 
 __device__ __forceinline__ void bulk_copy(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
+
+// This thread's copies of 16 bytes arrive at the barrier when they are complete.
+__device__ __forceinline__ void copies_arrive(uint32_t barrier) { asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory"); }
+// What was written by threads and copies of 16 bytes is seen by wgmma after this.
+__device__ __forceinline__ void shared_is_written() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Registers of each thread of the warpgroup from here on: more, taken from what others gave up, or fewer.
 template <int N, bool More> __device__ __forceinline__ void keep_registers() {

@@ -72,7 +72,7 @@ struct DeltaArgs {
 inline constexpr int kDeltaColumns = 32;  // of a head's state that one block carries
 
 // Kernels by what they serve; null when none does. Their only parameter is the struct.
-enum class CacheKind : uint8_t { half, f32 };
+enum class CacheKind : uint8_t { half, int8, f32 };  // int8: see attention.h
 const void* embed_kernel();
 const void* embed_strips_kernel();
 const void* linear_kernel(int32_t rows, int* rows_per_block);  // exact: float32 from packed tiles

@@ -171,7 +171,7 @@ void Lowering::operator()(const RopeOp& op) {
 }
 
 void Lowering::operator()(const AppendOp& op) {
-  p_.recording.push("append", append_kernel(p_.state.kind()), dim3(static_cast<unsigned>(op.rows)), kThreads, 0, AppendArgs{p_.state.cache(op.state), op.k, op.v, tables()});
+  p_.recording.push("append", append_kernel(p_.state.kind(op.state)), dim3(static_cast<unsigned>(op.rows)), kThreads, 0, AppendArgs{p_.state.cache(op.state), op.k, op.v, tables()});
 }
 
 void Lowering::operator()(const ElementwiseOp& op) {

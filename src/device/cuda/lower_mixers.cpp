@@ -32,7 +32,7 @@ Lowering::Prepared Lowering::prepared(const float* heads) {
 
 bool Lowering::fast_attention(const AttentionOp& op, const AppendOp* append) {
   const CacheOnDevice cache = p_.state.cache(op.state);
-  const KvType type = p_.state.kv_type();
+  const KvType type = p_.state.kv_type(op.state);
   if (p_.limits.exact || !attends_fast(cache, type)) return false;
   const Prepared q = prepared(op.q), k = append ? prepared(append->k) : Prepared{}, v = append ? prepared(append->v) : Prepared{};
   const NormOp* norm = q.norm ? q.norm : k.norm ? k.norm : v.norm;
@@ -105,12 +105,12 @@ void Lowering::attention(const AttentionOp& op) {
   AttentionArgs a{};
   a.cache = p_.state.cache(op.state);
   if (a.cache.key_dim > 512 || a.cache.value_dim > 512) return refuse("attention heads wider than 512");
-  if (p_.state.kv_type() == KvType::int8) return refuse("8-bit keys and values of heads of this width");
+  if (p_.state.kv_type(op.state) == KvType::int8) return refuse("8-bit keys and values of heads of this width");
   a.q = op.q, a.y = op.y, a.step = tables(), a.n_heads = op.n_heads, a.rows = op.rows;
   a.n_splits = op.decode ? kDecodeSplits : 1;  // fixed, whatever else is in the batch: the same sums alone and among others
   a.window = op.options.window, a.scale = op.options.scale, a.causal = op.options.causal;
   if (a.n_splits > 1) a.partials = p_.arena.array<float>(int64_t{a.rows} * a.n_heads * a.n_splits * (a.cache.value_dim + 2));
-  p_.recording.push("attention", attention_kernel(p_.state.kind(), std::max(a.cache.key_dim, a.cache.value_dim)), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.cache.n_kv_heads), static_cast<unsigned>(a.n_splits)),
+  p_.recording.push("attention", attention_kernel(p_.state.kind(op.state), std::max(a.cache.key_dim, a.cache.value_dim)), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.cache.n_kv_heads), static_cast<unsigned>(a.n_splits)),
                     128, 4 * static_cast<size_t>(a.cache.value_dim + 2) * sizeof(float), a);
   if (a.n_splits > 1) p_.recording.push("attention merge", merge_attention_kernel(), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.n_heads)), 128, 0, a);
 }

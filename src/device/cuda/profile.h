@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 #include "device/cuda/cost.h"
@@ -25,6 +26,7 @@ class Profile {
   Status run_stretch(std::span<const Launch> launches, cudaStream_t stream, const std::function<Status(const Launch&)>& launch);
   std::vector<cudaEvent_t> events_;  // before and behind each launch of a stretch
   std::vector<double> seconds_;      // of each launch of the step
+  std::set<const void*> loaded_;     // kernels that ran already
   Kind decode_{"decode"}, prefill_{"prefill"};
   static void say_kernels(const Kind& kind);
   static void say_floors(const Kind& kind, const Ceilings& best);

@@ -41,12 +41,12 @@ Result<Gpu> start_gpu(const DeviceOptions& options) {
   const RuntimeSeen seen = look();
   TRY(const int index, choose_gpu(seen, options.device == "auto" ? -1 : wanted_gpu(options.device).value_or(-1)));
   const GpuSeen& gpu = seen.gpus[static_cast<size_t>(index)];
-  if (const cudaError_t code = cudaSetDevice(index); code != cudaSuccess) return Error{Code::unsupported, call_failed("start " + gpu.name, cudaGetErrorName(code), cudaGetErrorString(code))};
+  if (const cudaError_t code = cudaSetDevice(index); code != cudaSuccess) return failed("start " + gpu.name, code);
   cudaFuncAttributes attributes{};
   if (const cudaError_t code = cudaFuncGetAttributes(&attributes, embed_kernel()); code != cudaSuccess) {
     cudaGetLastError();
     if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction || code == cudaErrorUnsupportedPtxVersion) return no_kernels(gpu, words(code));
-    return Error{Code::unsupported, call_failed("start " + gpu.name, cudaGetErrorName(code), cudaGetErrorString(code))};
+    return failed("start " + gpu.name, code);
   }
   cudaDeviceProp properties{};
   if (const cudaError_t code = cudaGetDeviceProperties(&properties, index); code != cudaSuccess) return failed("ask the GPU what it is", code);

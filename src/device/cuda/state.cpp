@@ -1,15 +1,24 @@
 // state: what sequences remember, in device memory: one allocation for each layer's pages, one for its slots.
 #include "device/cuda/state.h"
 
+#include "device/cuda/attention.h"
 #include "device/cuda/calls.h"
 
 namespace cuda {
 namespace {
 
-size_t width(CacheKind kind) { return kind == CacheKind::f32 ? 4 : 2; }
-size_t key_bytes(const StateSpec& s, int page_tokens, CacheKind kind) { return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads) * static_cast<size_t>(s.key_dim) * width(kind); }
-size_t value_bytes(const StateSpec& s, int page_tokens, CacheKind kind) { return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads) * static_cast<size_t>(s.value_dim) * width(kind); }
-size_t history_bytes(const StateSpec& s) { return static_cast<size_t>(s.conv_kernel) * static_cast<size_t>(s.conv_channels) * sizeof(float); }
+// What a layer keeps when `wanted` was asked for: heads of odd widths are not kept as integers.
+CacheKind kind_of(const StateSpec& s, int page_tokens, CacheKind wanted) {
+  const CacheOnDevice shape{nullptr, nullptr, page_tokens, s.n_kv_heads, s.key_dim, s.value_dim};
+  return wanted == CacheKind::int8 && !attends_fast(shape, KvType::int8) ? CacheKind::half : wanted;
+}
+size_t part_bytes(const StateSpec& s, int page_tokens, CacheKind kind, int32_t dim) {
+  if (kind == CacheKind::f32) return static_cast<size_t>(page_tokens) * static_cast<size_t>(s.n_kv_heads) * static_cast<size_t>(dim) * sizeof(float);
+  return static_cast<size_t>(page_stride(kind == CacheKind::int8 ? KvType::int8 : KvType::half, page_tokens, s.n_kv_heads, dim));
+}
+size_t key_bytes(const StateSpec& s, int page_tokens, CacheKind kind) { return part_bytes(s, page_tokens, kind_of(s, page_tokens, kind), s.key_dim); }
+size_t value_bytes(const StateSpec& s, int page_tokens, CacheKind kind) { return part_bytes(s, page_tokens, kind_of(s, page_tokens, kind), s.value_dim); }
+size_t history_bytes(const StateSpec& s) { return static_cast<size_t>(s.conv_kernel - 1) * static_cast<size_t>(s.conv_channels) * sizeof(float); }
 size_t delta_bytes(const StateSpec& s) { return static_cast<size_t>(s.n_heads) * static_cast<size_t>(s.head_key_dim) * static_cast<size_t>(s.head_value_dim) * sizeof(float); }
 
 template <class T> bool take(T*& to, size_t bytes) {
@@ -36,7 +45,7 @@ size_t DeviceState::slot_bytes(std::span<const StateSpec> layers) {
 
 Status DeviceState::allocate(std::span<const StateSpec> layers, StatePlan plan, CacheKind kind) {
   release();
-  plan_ = plan, kind_ = kind;
+  plan_ = plan;
   const size_t pages = static_cast<size_t>(plan.n_pages), slots = static_cast<size_t>(plan.n_slots);
   const auto refused = [&] {
     const size_t wanted = pages * page_bytes(layers, plan.page_tokens, kind) + slots * slot_bytes(layers);
@@ -48,6 +57,7 @@ Status DeviceState::allocate(std::span<const StateSpec> layers, StatePlan plan, 
     Layer& l = layers_.emplace_back();
     l.spec = s;
     if (s.kind == StateSpec::Kind::paged_kv) {
+      l.kind = kind_of(s, plan.page_tokens, kind);
       l.key_page = key_bytes(s, plan.page_tokens, kind), l.value_page = value_bytes(s, plan.page_tokens, kind);
       if (!take(l.keys, pages * l.key_page) || !take(l.values, pages * l.value_page)) return refused();
     }
@@ -61,8 +71,11 @@ Status DeviceState::allocate(std::span<const StateSpec> layers, StatePlan plan, 
 
 void DeviceState::describe(std::span<const StateSpec> layers, StatePlan plan, CacheKind kind) {
   release();
-  plan_ = plan, kind_ = kind;
-  for (const StateSpec& s : layers) layers_.emplace_back().spec = s;
+  plan_ = plan;
+  for (const StateSpec& s : layers) {
+    Layer& l = layers_.emplace_back();
+    l.spec = s, l.kind = kind_of(s, plan.page_tokens, kind);
+  }
 }
 
 void DeviceState::release() {

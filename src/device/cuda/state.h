@@ -20,8 +20,8 @@ class DeviceState {
   int32_t page_tokens() const { return plan_.page_tokens; }
   float* history(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].history; }
   float* delta(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].delta; }
-  CacheKind kind() const { return kind_; }
-  KvType kv_type() const { return KvType::half; }
+  CacheKind kind(StateRef s) const { return layers_[static_cast<size_t>(s.layer)].kind; }
+  KvType kv_type(StateRef s) const { return kind(s) == CacheKind::int8 ? KvType::int8 : KvType::half; }
   // visit(device memory, bytes) for every part of a page or slot, layer by layer.
   template <class Visit> void visit_page(int32_t page, Visit&& visit) const {
     for (const Layer& l : layers_) {
@@ -41,6 +41,7 @@ class DeviceState {
  private:
   struct Layer {
     StateSpec spec;
+    CacheKind kind = CacheKind::half;
     std::byte *keys = nullptr, *values = nullptr;
     float *history = nullptr, *delta = nullptr;
     size_t key_page = 0, value_page = 0, history_bytes = 0, delta_bytes = 0;
@@ -48,7 +49,6 @@ class DeviceState {
   void release();
   std::vector<Layer> layers_;
   StatePlan plan_;
-  CacheKind kind_ = CacheKind::half;
 };
 
 // Host copies of the tables, and the device memory they are sent to before a step runs.

@@ -105,7 +105,10 @@ Status Steps::send(Side& side) {
 Status Steps::launch(const Recording& recording, const Launch& l, bool overlap_with_last) {
   cudaLaunchConfig_t config{};
   config.gridDim = l.grid, config.blockDim = l.block, config.dynamicSmemBytes = l.shared_bytes, config.stream = stream_;
-  if (l.shared_bytes > (48u << 10)) CUDA_TRY("take shared memory", cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_)));
+  if (uint32_t& allowed = allowed_shared_[l.kernel]; l.shared_bytes > std::max(allowed, 48u << 10)) {
+    CUDA_TRY("take shared memory", cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(l.shared_bytes)));
+    allowed = l.shared_bytes;
+  }
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;

@@ -12,7 +12,7 @@ namespace cuda {
 // what the host writes and reads is there twice: the tables on their way, and the ids that come back.
 class Steps {
  public:
-  Steps(Tables& tables, bool overlap, size_t most_shared) : tables_(tables), overlap_(overlap), most_shared_(most_shared) {}
+  Steps(Tables& tables, bool overlap) : tables_(tables), overlap_(overlap) {}
   ~Steps() { stop(); }
   Status start(cudaStream_t stream);
   // profile: may be null; then kernels are launched one by one and waited for.
@@ -36,7 +36,7 @@ class Steps {
 
   Tables& tables_;
   const bool overlap_;  // kernels may start while the one before them still runs
-  const size_t most_shared_;
+  std::unordered_map<const void*, uint32_t> allowed_shared_;  // dynamic shared memory that a kernel may have by now
   cudaStream_t stream_ = nullptr;
   void* tables_memory_ = nullptr;
   int32_t *which_on_device_ = nullptr, *drawn_on_host_ = nullptr;

@@ -157,12 +157,12 @@ Result<std::unique_ptr<DeviceMatrix>> Uploader::matrix(const MatrixSource& sourc
     const Timer timer(times_.memory_s);
     weight->memory = slabs_.take(bytes);
   }
-  if (!weight->memory) return no_memory("a weight matrix", bytes, cudaErrorMemoryAllocation);
+  if (!weight->memory) return no_memory("a weight matrix", bytes, cudaGetLastError());
   if (weight->form == Form::floats) {  // many rows take strips all the same
     weight->strips = plan_strips(m.layout, m.rows, m.cols, m.post_scale);
     const auto strips = static_cast<size_t>(strips_bytes(weight->strips, 1));
     weight->strips_memory = slabs_.take(strips);
-    if (!weight->strips_memory) return no_memory("a weight matrix", strips, cudaErrorMemoryAllocation);
+    if (!weight->strips_memory) return no_memory("a weight matrix", strips, cudaGetLastError());
     weight->strips.data = reinterpret_cast<const uint8_t*>(weight->strips_memory.get());
   }
   const auto* const data = reinterpret_cast<const uint8_t*>(weight->memory.get());
@@ -180,7 +180,7 @@ Result<std::unique_ptr<DeviceVector>> Uploader::vector(std::span<const float> va
   auto weight = std::make_unique<DeviceVector>();
   weight->size = std::ssize(values);
   weight->memory = slabs_.take(values.size_bytes());
-  if (!weight->memory) return no_memory("a vector of weights", values.size_bytes(), cudaErrorMemoryAllocation);
+  if (!weight->memory) return no_memory("a vector of weights", values.size_bytes(), cudaGetLastError());
   weight->data = reinterpret_cast<float*>(weight->memory.get());
   if (dry_) return weight;
   TRY_STATUS(start());
