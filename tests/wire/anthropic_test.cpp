@@ -333,7 +333,7 @@ TEST_F(Messages, ErrorInsideAStream) {
   const Reply reply = post(path, body(R"("stream":true)"));
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(event_names(reply.body).back(), "error");
-  EXPECT_EQ(events(reply.body).back()["error"], Json::parse(R"({"type":"api_error","message":"the device failed"})"));
+  EXPECT_EQ(events(reply.body).back()["error"], Json::parse(R"({"type":"overloaded_error","message":"the device failed"})"));
 }
 
 TEST_F(Messages, Keys) {

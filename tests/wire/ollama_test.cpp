@@ -274,7 +274,7 @@ TEST_F(OllamaApi, Errors) {
     return Error{Code::device, "the device failed"};
   };
   EXPECT_EQ(lines(post(chat, chat_with()).body).back(), Json({{"error", "the device failed"}}));
-  EXPECT_EQ(post(chat, whole_chat()).status, 500);
+  EXPECT_EQ(post(chat, whole_chat()).status, 503);
   completer.script = [](const ChatRequest&, const Sink&, std::stop_token) -> Result<Finish> { return prompt_too_long(3000, 2048); };
   const Reply reply = post(chat, chat_with());
   EXPECT_EQ(reply.status, 400);
