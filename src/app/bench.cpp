@@ -11,9 +11,10 @@ std::vector<BenchCase> planned_cases(const Options& options) {
   std::vector<BenchCase> cases;
   for (const int n : options.prompt_sizes)
     if (n > 0) cases.push_back({false, n});
-  for (const int depth : options.depths)
-    for (const int n : options.generate_sizes)
-      if (n > 0) cases.push_back({true, n, depth});
+  for (const int streams : options.streams)
+    for (const int depth : options.depths)
+      for (const int n : options.generate_sizes)
+        if (n > 0) cases.push_back({true, n, depth, streams});
   return cases;
 }
 
@@ -38,10 +39,10 @@ Result<BenchReport> bench(const Options& options) {
   BenchReport report;
   report.cases = planned_cases(options);
   if (report.cases.empty()) return Error{Code::invalid_request, "cannot measure: -p 0 and -n 0 leave nothing to time"};
-  int longest = 0;
-  for (const BenchCase& test : report.cases) longest = std::max(longest, test.depth + test.tokens + 1);
+  int longest = 0, most = 1;
+  for (const BenchCase& test : report.cases) longest = std::max(longest, test.depth + test.tokens + 1), most = std::max(most, test.streams);
   OpenTuning tuning{engine_options(options), false};
-  tuning.engine.max_sequences = 2;          // room beside what runs for the contexts that are kept
+  tuning.engine.max_sequences = std::max(2, most);  // room beside what runs for the contexts that are kept
   tuning.engine.snapshot_every_tokens = 0;  // and none for others
   if (options.context == 0) tuning.engine.context_tokens = longest;
   TRY(const OpenedModel model, open_model(options, tuning));

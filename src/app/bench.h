@@ -10,6 +10,7 @@ struct BenchSample { double tokens_per_s = 0; Ceilings ceilings; };  // with wha
 struct BenchCase {
   bool decode = false;
   int tokens = 0, depth = 0;             // decode: generated behind `depth` tokens of context
+  int streams = 1;                       // decode: so many sequences at once, each generates `tokens`
   double bytes_per_token = 0;            // decode: weights, state, and keys and values at this depth
   double macs_per_token = 0;             // prefill
   std::vector<BenchSample> samples = {}; // one per repetition
@@ -29,11 +30,12 @@ struct BenchReport {
 };
 
 double median(std::vector<double> values);
-std::vector<TokenId> bench_ids(int count, int vocab_size);             // Lily's: (i * 2654435761 mod 2^32) mod vocabulary
+std::vector<TokenId> bench_ids(int count, int vocab_size, uint32_t first = 0);  // Lily's: (i * 2654435761 mod 2^32) mod vocabulary, i from `first` on
 uint64_t ids_digest(std::span<const TokenId> ids);                     // FNV-1a, 64 bits
 Status measure_cases(const Options& options, const OpenedModel& model, BenchReport& report);
 
-// Of one case: the tokens/s of its samples, and the median share of the ceiling that holds it (0: none known).
+// Of one case: the tokens/s of its samples, all streams together, and the median share of the ceiling that holds it (0: none known; nor is
+// one for several streams, which share what is read).
 std::vector<double> rates(const BenchCase& test);
 double share_of(const BenchCase& test);
 Explanation explain(const BenchReport& report);

@@ -1,5 +1,7 @@
 // bench_measure: runs the cases in turn, each beside a calibration of the same second.
 #include <fmt/format.h>
+#include <future>
+#include <limits>
 #include "app/bench.h"
 #include "app/console.h"
 
@@ -9,41 +11,75 @@ constexpr int kWarmRows = 2048;  // of a prompt: more would repeat the same step
 
 struct Timed { double tokens_per_s = 0; std::vector<TokenId> ids; };
 
-// Prefill: prompt tokens over the time to the first token. Decode: tokens after the first over the time they took, behind a context
-// that the prefix cache keeps from one repetition to the next.
-Result<Timed> time_case(const OpenedModel& model, const BenchCase& test, const std::function<void(int, int)>& progress) {
+struct Stream {
+  std::vector<TokenId> ids;
+  std::vector<double> seconds;  // when each of them came
+  Status status = ok_status();
+};
+
+Generation request_of(const OpenedModel& model, const BenchCase& test, int stream) {
   Generation request;
-  request.prompt = bench_ids(test.decode ? std::max(1, test.depth) : test.tokens, model.engine->config().vocab_size);
+  const int length = test.decode ? std::max(1, test.depth) : test.tokens;
+  request.prompt = bench_ids(length, model.engine->config().vocab_size, static_cast<uint32_t>(stream) * 4093u);
   request.sampling.temperature = 0;
   request.max_tokens = test.decode ? test.tokens : 1;
   request.use_cache = test.decode && test.depth > 1;
   if (request.use_cache) request.snapshot_hints = {test.depth - 1};  // the last token is always computed
-  request.progress = progress;
-  Timed timed;
-  timed.ids.reserve(static_cast<size_t>(request.max_tokens));
-  const double begin = seconds_now();
-  double first = 0, last = 0;
-  const auto on_token = [&](const TokenEvent& event) {
-    last = seconds_now();
-    if (event.index == 0) first = last;
-    timed.ids.push_back(event.id);
+  return request;
+}
+
+Stream run_stream(const OpenedModel& model, const Generation& request) {
+  Stream stream;
+  stream.ids.reserve(static_cast<size_t>(request.max_tokens)), stream.seconds.reserve(static_cast<size_t>(request.max_tokens));
+  const auto finish = model.engine->generate(request, [&](const TokenEvent& event) {
+    stream.seconds.push_back(seconds_now());
+    stream.ids.push_back(event.id);
     return true;
-  };
-  TRY(const Finish finish, model.engine->generate(request, on_token));
-  (void)finish;
-  timed.tokens_per_s = test.decode ? (test.tokens - 1) / (last - first) : test.tokens / (first - begin);
+  });
+  if (!finish) stream.status = finish.error();
+  return stream;
+}
+
+// Tokens of all streams between the moment when the last one has begun and that when the first one has ended.
+double rate_together(const std::vector<Stream>& streams) {
+  double begin = 0, end = std::numeric_limits<double>::infinity();
+  for (const Stream& s : streams) begin = std::max(begin, s.seconds.front()), end = std::min(end, s.seconds.back());
+  std::ptrdiff_t tokens = 0;
+  for (const Stream& s : streams) tokens += std::ranges::count_if(s.seconds, [&](double t) { return t > begin && t <= end; });
+  return end > begin ? static_cast<double>(tokens) / (end - begin) : 0;
+}
+
+// Prefill: prompt tokens over the time to the first token. Decode: tokens after the first over the time they took, behind contexts that the
+// prefix cache keeps from one repetition to the next.
+Result<Timed> time_case(const OpenedModel& model, const BenchCase& test, const std::function<void(int, int)>& progress) {
+  std::vector<Generation> requests;
+  for (int i = 0; i < test.streams; i++) requests.push_back(request_of(model, test, i));
+  requests.front().progress = progress;
+  const double begin = seconds_now();
+  std::vector<std::future<Stream>> others;
+  for (size_t i = 1; i < requests.size(); i++) others.push_back(std::async(std::launch::async, [&, i] { return run_stream(model, requests[i]); }));
+  std::vector<Stream> streams{run_stream(model, requests.front())};
+  for (auto& other : others) streams.push_back(other.get());
+  Timed timed;
+  for (const Stream& s : streams) {
+    TRY_STATUS(s.status);
+    timed.ids.insert(timed.ids.end(), s.ids.begin(), s.ids.end());
+  }
+  timed.tokens_per_s = test.decode ? rate_together(streams) : test.tokens / (streams.front().seconds.front() - begin);
+  if (timed.tokens_per_s == 0) return Error{Code::invalid_request, fmt::format("cannot measure {} sequences at once: the first ended before the last began; generate more than {} tokens", test.streams, test.tokens)};
   return timed;
 }
 
 std::string words(const BenchCase& test) {
-  return test.decode ? fmt::format("decode {} at {}", test.tokens, test.depth) : fmt::format("prefill {}", test.tokens);
+  if (!test.decode) return fmt::format("prefill {}", test.tokens);
+  return fmt::format("decode {} at {}{}", test.tokens, test.depth, test.streams > 1 ? fmt::format(", {} at once", test.streams) : "");
 }
 
 // Once unmeasured: pages are mapped, kernels and contexts are where the repetitions find them.
 Status warm_up(const OpenedModel& model, const BenchReport& report, ProgressLine& line) {
   for (const BenchCase& test : report.cases) {
     BenchCase warm = test;
-    warm.tokens = std::min(test.tokens, test.decode ? 8 : kWarmRows);
+    warm.tokens = std::min(test.tokens, test.decode && test.streams == 1 ? 8 : kWarmRows);
     line.show("preparing: " + words(test));
     TRY(const Timed timed, time_case(model, warm, [&](int done, int total) { line.show(fmt::format("preparing: {}: {} of {}", words(test), done, total)); }));
     (void)timed;
@@ -60,9 +96,9 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-std::vector<TokenId> bench_ids(int count, int vocab_size) {
+std::vector<TokenId> bench_ids(int count, int vocab_size, uint32_t first) {
   std::vector<TokenId> ids(static_cast<size_t>(count));
-  for (uint32_t i = 0; TokenId& id : ids) id = static_cast<TokenId>(i++ * 2654435761u % static_cast<uint32_t>(vocab_size));
+  for (uint32_t i = first; TokenId& id : ids) id = static_cast<TokenId>(i++ * 2654435761u % static_cast<uint32_t>(vocab_size));
   return ids;
 }
 

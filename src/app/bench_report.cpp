@@ -31,10 +31,13 @@ Json case_json(const BenchReport& r, const BenchCase& test) {
   const Spread s = spread(rates(test));
   Json row = {{"test", word(test)}, {"tokens", test.tokens}, {"depth", test.depth}, {"tokens_per_second", s.middle}, {"low", s.low}, {"high", s.high}, {"all", rates(test)}};
   if (test.decode) {
+    row["streams"] = test.streams;
+  }
+  if (test.decode && test.streams == 1) {
     row["bytes_per_token"] = test.bytes_per_token;
     row["bandwidth_share"] = share_of(test);
     row["weights_bandwidth_share"] = share_of(test) * static_cast<double>(r.weight_bytes_per_token) / test.bytes_per_token;
-  } else {
+  } else if (!test.decode) {
     row[r.unit + "_share"] = share_of(test);
   }
   Json digests = Json::array();
@@ -53,6 +56,7 @@ std::vector<double> rates(const BenchCase& test) {
 }
 
 double share_of(const BenchCase& test) {
+  if (test.streams > 1) return 0;
   std::vector<double> shares;
   for (const BenchSample& s : test.samples) {
     const double ceiling = test.decode ? s.ceilings.read_bytes_per_s : s.ceilings.macs_per_s;
@@ -69,8 +73,8 @@ Explanation explain(const BenchReport& r) {
   const BenchCase *shallow = nullptr, *deep = nullptr;
   for (const BenchCase& test : r.cases) {
     if (!test.decode) f.prefill_share = std::max(f.prefill_share, share_of(test));
-    if (test.decode && (!shallow || test.depth < shallow->depth)) shallow = &test;
-    if (test.decode && (!deep || test.depth > deep->depth)) deep = &test;
+    if (test.decode && test.streams == 1 && (!shallow || test.depth < shallow->depth)) shallow = &test;
+    if (test.decode && test.streams == 1 && (!deep || test.depth > deep->depth)) deep = &test;
   }
   f.bytes_per_token = static_cast<double>(r.weight_bytes_per_token);
   if (shallow) f.decode_share = share_of(*shallow);
@@ -108,11 +112,11 @@ void print_bench(const BenchReport& r) {
   const std::string state = r.state_bytes_per_token > 0 ? ", moves " + size(static_cast<double>(r.state_bytes_per_token)) + " of recurrent state" : "";
   fmt::print("a decoded token reads {} of weights{}; a prompt token takes {:.2f} G multiply-adds\n\n", size(static_cast<double>(r.weight_bytes_per_token)), state,
              1e-9 * static_cast<double>(r.macs_per_token));
-  fmt::print("{:7} {:>6} {:>6} {:>9}  {:>17}  {:>9}  {:18}  {}\n", "test", "tokens", "depth", "tokens/s", "low to high", "a token", "share", "ids");
+  fmt::print("{:7} {:>6} {:>6} {:>5} {:>9}  {:>17}  {:>9}  {:18}  {}\n", "test", "tokens", "depth", "batch", "tokens/s", "low to high", "a token", "share", "ids");
   for (const BenchCase& test : r.cases) {
     const Spread s = spread(rates(test));
-    fmt::print("{:7} {:>6} {:>6} {:>9.1f}  {:>17}  {:>9}  {:18}  {}\n", word(test), test.tokens, test.depth, s.middle, fmt::format("{:.1f} to {:.1f}", s.low, s.high),
-               test.decode ? size(test.bytes_per_token) : "-", fmt::format("{:.0f} % of {}", 100 * share_of(test), test.decode ? "bandwidth" : r.unit),
+    fmt::print("{:7} {:>6} {:>6} {:>5} {:>9.1f}  {:>17}  {:>9}  {:18}  {}\n", word(test), test.tokens, test.depth, test.streams, s.middle, fmt::format("{:.1f} to {:.1f}", s.low, s.high),
+               test.decode && test.streams == 1 ? size(test.bytes_per_token) : "-", test.streams > 1 ? "-" : fmt::format("{:.0f} % of {}", 100 * share_of(test), test.decode ? "bandwidth" : r.unit),
                test.repeats() ? hex(test.digests.front()) : "differ");
   }
   const Explanation e = explain(r);

@@ -123,6 +123,8 @@ const OptionSpec kRows[] = {
      [](Options& o, std::string_view v) { return parse_list(v, 0, 1 << 20, o.generate_sizes) && std::ranges::count(o.generate_sizes, 1) == 0; }},
     {kBench, "-d, --depths, --n-depth", "LIST", "whole numbers up to 1048576, with commas between", "tokens of context to generate behind (0)", "",
      [](Options& o, std::string_view v) { return parse_list(v, 0, 1 << 20, o.depths); }},
+    {kBench, "--batch", "LIST", "whole numbers from 1 to 256, with commas between", "sequences that generate at the same time (1)", "",
+     [](Options& o, std::string_view v) { return parse_list(v, 1, 256, o.streams) && !o.streams.empty(); }},
     {kBench, "-r, --repetitions", "N", "a whole number from 1 to 1000", "repetitions, interleaved; the median counts (3)", "",
      [](Options& o, std::string_view v) { return parse_number(v, 1, 1000, o.repetitions); }},
 

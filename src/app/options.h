@@ -56,7 +56,7 @@ struct Options {
 
   std::vector<std::string> notes;      // what was taken but has no effect, and what the environment decided
 
-  std::vector<int> prompt_sizes{512}, generate_sizes{128}, depths{0};
+  std::vector<int> prompt_sizes{512}, generate_sizes{128}, depths{0}, streams{1};
   int repetitions = 3;
 
   std::vector<TokenId> ids;

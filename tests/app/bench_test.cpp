@@ -24,13 +24,13 @@ TEST(Bench, MedianOfEvenAndOddCounts) {
 }
 
 TEST(Bench, SharesPairEachSampleWithItsOwnCalibration) {
-  BenchCase decode{true, 8, 0, 100, 0, {{1, {200, 0}}, {2, {250, 0}}, {1, {100, 0}}}, {1, 1, 1}};
+  BenchCase decode{true, 8, 0, 1, 100, 0, {{1, {200, 0}}, {2, {250, 0}}, {1, {100, 0}}}, {1, 1, 1}};
   EXPECT_DOUBLE_EQ(share_of(decode), 0.8);
   EXPECT_EQ(rates(decode), (std::vector<double>{1, 2, 1}));
   EXPECT_TRUE(decode.repeats());
   decode.digests[1] = 2;
   EXPECT_FALSE(decode.repeats());
-  const BenchCase prefill{false, 8, 0, 0, 50, {{10, {0, 1000}}}, {1}};
+  const BenchCase prefill{false, 8, 0, 1, 0, 50, {{10, {0, 1000}}}, {1}};
   EXPECT_DOUBLE_EQ(share_of(prefill), 0.5);
 }
 
