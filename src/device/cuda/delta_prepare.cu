@@ -6,7 +6,7 @@ namespace cuda::chunk {
 namespace {
 
 constexpr int kWarps = 8, kTriangleStride = 68, kBlockStride = 20;
-constexpr float kLeastGate = -32;  // e^-32: nothing of the state is left; keeps sums of a chunk short enough for float32
+constexpr float kLeastGate = -48;  // 2^-48: nothing of the state is left; keeps sums of a chunk short enough for float32
 
 struct Triangle {
   float a[kRows][kTriangleStride];
@@ -70,13 +70,10 @@ __device__ __forceinline__ void unit_rows(const DeltaArgs& a, const Place& at, c
   float squares[8];
 #pragma unroll
   for (int r = 0; r < 8; r++) squares[r] = y[r].x * y[r].x + y[r].y * y[r].y + y[r].z * y[r].z + y[r].w * y[r].w;
-#pragma unroll
-  for (int o = 16; o; o >>= 1)
-#pragma unroll
-    for (int r = 0; r < 8; r++) squares[r] += __shfl_xor_sync(~0u, squares[r], o);
+  const float scales = rsqrtf(warp_sums(squares) + 1e-6f);  // of row lane / 4
 #pragma unroll
   for (int r = 0; r < 8; r++) {
-    const float scale = 8 * warp + r < at.rows ? rsqrtf(squares[r] + 1e-6f) : 0.0f;
+    const float all = __shfl_sync(~0u, scales, 4 * r), scale = 8 * warp + r < at.rows ? all : 0.0f;
     *reinterpret_cast<uint2*>(tile + piece_at<kDim * 2>(8 * warp + r, lane / 2) + lane % 2 * 8) = {pack(y[r].x * scale, y[r].y * scale), pack(y[r].z * scale, y[r].w * scale)};
   }
 }
@@ -105,7 +102,7 @@ __device__ __forceinline__ void keep_values(const DeltaChunkArgs& a, const Place
   place[3] = {pack(y[0].w, y[1].w), pack(y[2].w, y[3].w), pack(y[4].w, y[5].w), pack(y[6].w, y[7].w)};
 }
 
-// One warp: running sums of a head's log decays and its betas; rows behind the last neither decay nor write.
+// One warp: running sums of a head's log decays, to base 2, and its betas; rows behind the last neither decay nor write.
 __device__ __forceinline__ void gates(const DeltaChunkArgs& a, const Place& at, int head, float* sums, float* betas, float* to) {
   const int lane = threadIdx.x & 31;
   float g[2], beta[2];
@@ -115,7 +112,7 @@ __device__ __forceinline__ void gates(const DeltaChunkArgs& a, const Place& at, 
     const int r = 2 * lane + i;
     const int64_t from = static_cast<int64_t>(at.first + min(r, at.rows - 1)) * a.delta.n_value_heads + head;
     const float x = a.delta.a[from] + shift, strength = a.delta.b[from];
-    g[i] = r < at.rows ? fmaxf(kLeastGate, rate * quick_softplus(x)) : 0.0f;
+    g[i] = r < at.rows ? fmaxf(kLeastGate, kLog2e * rate * quick_softplus(x)) : 0.0f;
     beta[i] = r < at.rows ? quick_sigmoid(strength) : 0.0f;
   }
   float sum = g[0] + g[1];
@@ -129,7 +126,7 @@ __device__ __forceinline__ void gates(const DeltaChunkArgs& a, const Place& at, 
   for (int i = 0; i < 2; i++) {
     const int r = 2 * lane + i;
     sums[r] = c[i], betas[r] = beta[i];
-    to[r] = __expf(c[i]), to[kRows + r] = __expf(end - c[i]), to[2 * kRows + r] = beta[i] * __expf(c[i]);
+    to[r] = quick_exp2(c[i]), to[kRows + r] = quick_exp2(end - c[i]), to[2 * kRows + r] = beta[i] * quick_exp2(c[i]);
   }
 }
 
@@ -219,17 +216,20 @@ __device__ __forceinline__ void invert_column(const Triangle& s, int j, uint8_t*
   }
 }
 
-// A row of q k^T or k k^T of a warp's 16, entries beyond the diagonal zero: times what decays between the rows, and beta for the triangle.
+// A 16 x 16 piece of q k^T or k k^T times what decays between its rows and columns, and beta for the triangle; zero beyond the diagonal.
 __device__ __forceinline__ void decayed(float (&v)[2][4], const float (&gram)[8][4], int m, int n, bool asks, const float* sum, const float* beta) {
   const int g = (threadIdx.x & 31) / 4, c = threadIdx.x & 3;
+  const float row_sum[2] = {sum[16 * m + g], sum[16 * m + g + 8]}, row_beta[2] = {asks ? 1.0f : beta[16 * m + g], asks ? 1.0f : beta[16 * m + g + 8]};
 #pragma unroll
-  for (int t = 0; t < 2; t++)
+  for (int t = 0; t < 2; t++) {
+    const float2 column_sum = *reinterpret_cast<const float2*>(sum + 16 * n + 8 * t + 2 * c);
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-      const int row = 16 * m + g + e / 2 * 8, column = 16 * n + 8 * t + 2 * c + e % 2;
-      const bool kept = asks ? column <= row : column < row;
-      v[t][e] = kept ? gram[2 * n + t][e] * __expf(sum[row] - sum[column]) * (asks ? 1.0f : beta[row]) : 0.0f;
+      const int ahead = (16 * m + g + e / 2 * 8) - (16 * n + 8 * t + 2 * c + e % 2);
+      const float factor = quick_exp2(row_sum[e / 2] - (e % 2 ? column_sum.y : column_sum.x)) * row_beta[e / 2];
+      v[t][e] = ahead >= (asks ? 0 : 1) ? gram[2 * n + t][e] * factor : 0.0f;
     }
+  }
 }
 
 // Warps 0 to 3: 16 rows of k k^T each; warps 4 to 7: of q k^T, and the queries as operands.

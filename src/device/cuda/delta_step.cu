@@ -7,29 +7,6 @@ namespace {
 
 constexpr int kTaps = 4, kColumns = 32;  // of the state that one block carries
 
-// Sums N values (a power of two up to 32) over the warp: a lane ends with one of them, its index in the upper bits of the lane's number. Every value is
-// summed in the same order, however many there are.
-template <int N> __device__ __forceinline__ float warp_sums(float (&v)[N]) {
-  const int lane = threadIdx.x & 31;
-  int live = N;
-#pragma unroll
-  for (int o = 16; o; o >>= 1) {
-    if (live > 1) {
-      live /= 2;
-      const bool upper = lane & o;
-#pragma unroll
-      for (int i = 0; i < N / 2; i++) {
-        if (i >= live) break;
-        const float kept = upper ? v[i + live] : v[i], sent = upper ? v[i] : v[i + live];
-        v[i] = kept + __shfl_xor_sync(~0u, sent, o);
-      }
-    } else {
-      v[0] += __shfl_xor_sync(~0u, v[0], o);
-    }
-  }
-  return v[0];
-}
-
 // A channel's inputs before this row and its taps.
 struct Window {
   float tap[kTaps], before[kTaps - 1];
@@ -90,6 +67,12 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
   for (int i = 0; i < kOwn; i++)
     if (const int at = i * kThreads + threadIdx.x; at < 2 * kDim) mixed[at] = window[i].mix(x[i]);
   __syncthreads();
+  if (lane < Columns && first + lane < a.value_dim) place[value_channel] = value_x;
+  if (blockIdx.y == 0 && (a.tiled ? head < a.n_key_heads : head % repeats == 0)) {
+#pragma unroll
+    for (int i = 0; i < kOwn; i++)
+      if (const int at = i * kThreads + threadIdx.x; at < 2 * kDim) place[channel_of(at)] = x[i];
+  }
   float q[Keys], k[Keys];
 #pragma unroll
   for (int i = 0; i < Keys; i++) {
@@ -104,7 +87,13 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
     for (int c = 0; c < Columns; c++) reads[c] += own[c][i] * k[i], reads[Columns + c] += own[c][i] * q[i];
   }
   constexpr int kApart = 16 / Columns;  // lanes between two sums
-  const float value = value_window.mix(value_x), beta = quick_sigmoid(strength), lost = loss(rate * quick_softplus(shift)), decay = 1 + lost;
+  const float value = value_window.mix(value_x), beta = quick_sigmoid(strength), log_decay = rate * quick_softplus(shift);
+  const bool slow = log_decay > -0.25f;  // of the whole block
+  const float lost = small_loss(log_decay), decay = slow ? 1 + lost : __expf(log_decay);
+#pragma unroll
+  for (int c = 0; c < Columns; c++)
+#pragma unroll
+    for (int i = 0; i < Keys; i++) own[c][i] = slow ? fmaf(own[c][i], lost, own[c][i]) : own[c][i] * decay;
   const float read = warp_sums(reads), norm = warp_sums(norms);
   const float seen = __shfl_sync(~0u, read, lane % Columns * kApart), asked = __shfl_sync(~0u, read, 16 + lane % Columns * kApart);
   const float q2 = __shfl_sync(~0u, norm, 0), k2 = __shfl_sync(~0u, norm, 8), both = __shfl_sync(~0u, norm, 16);
@@ -116,19 +105,13 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
     const float dc = __shfl_sync(~0u, d, c);
     if (first + c >= a.value_dim) break;
 #pragma unroll
-    for (int i = 0; i < Keys; i++) own[c][i] = fmaf(k[i], dc, fmaf(own[c][i], lost, own[c][i]));
+    for (int i = 0; i < Keys; i++) own[c][i] += k[i] * dc;
     if constexpr (Keys == 2) {
       reinterpret_cast<float2*>(state + c * kDim)[lane] = {own[c][0], own[c][1]};
     } else {
 #pragma unroll
       for (int i = 0; i < Keys / 4; i++) reinterpret_cast<float4*>(state + c * kDim)[32 * i + lane] = {own[c][4 * i], own[c][4 * i + 1], own[c][4 * i + 2], own[c][4 * i + 3]};
     }
-  }
-  if (lane < Columns && first + lane < a.value_dim) place[value_channel] = value_x;
-  if (blockIdx.y == 0 && (a.tiled ? head < a.n_key_heads : head % repeats == 0)) {
-#pragma unroll
-    for (int i = 0; i < kOwn; i++)
-      if (const int at = i * kThreads + threadIdx.x; at < 2 * kDim) place[channel_of(at)] = x[i];
   }
 }
 

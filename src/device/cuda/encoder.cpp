@@ -178,9 +178,8 @@ Tensor CudaEncoder::gated_delta(const Tensor& qkv, const Tensor& z, const Tensor
   const int64_t rows = qkv.shape.rows();
   const Tensor out = fresh({rows, int64_t{d.n_value_heads} * d.value_dim});
   if (d.key_dim > 256) refuse("delta-rule heads wider than 256");
-  const bool decode = std::ranges::all_of(batch.sequences, [](const SequenceRows& r) { return r.n_rows == 1; });
   ops_.push_back(DeltaOp{qkv.data, z.data, a.data, b.data, values_of(*w.taps), values_of(*w.neg_exp_a), values_of(*w.dt_bias), values_of(*w.norm), w.eps, d, s, out.data, static_cast<int32_t>(rows),
-                         static_cast<int32_t>(batch.sequences.size()), decode});
+                         static_cast<int32_t>(batch.sequences.size())});
   return out;
 }
 

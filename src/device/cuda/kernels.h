@@ -66,7 +66,7 @@ struct DeltaArgs {
   StepTables step;
   int32_t rows, n_sequences, n_key_heads, n_value_heads, key_dim, value_dim, kernel;
   float eps;
-  bool tiled, decoding;   // decoding: one row a sequence
+  bool tiled;
 };
 
 inline constexpr int kDeltaColumns = 32;  // of a head's state that one block carries
@@ -91,7 +91,6 @@ const void* experts_down_kernel();
 const void* convolution_kernel();
 const void* delta_kernel();
 const void* delta_history_kernel();
-const void* delta_decode_kernel(int32_t key_dim);
 const void* delta_finish_kernel();
 
 }  // namespace cuda

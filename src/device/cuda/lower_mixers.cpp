@@ -135,7 +135,7 @@ void Lowering::delta(Node& node) {
   a.y = op.y, a.history = p_.state.history(op.state), a.state = p_.state.delta(op.state), a.step = tables();
   a.rows = op.rows, a.n_sequences = op.n_sequences;
   a.n_key_heads = op.dims.n_key_heads, a.n_value_heads = op.dims.n_value_heads, a.key_dim = op.dims.key_dim, a.value_dim = op.dims.value_dim;
-  a.kernel = p_.state.spec(op.state).conv_kernel, a.eps = op.eps, a.tiled = op.dims.tiled, a.decoding = op.decode;
+  a.kernel = p_.state.spec(op.state).conv_kernel, a.eps = op.eps, a.tiled = op.dims.tiled;
   const StepShape shape = step_shape();
   const DeltaStep step = delta_step(a.key_dim, a.kernel);
   if (p_.limits.exact || (shape.singles && !step.kernel) || (shape.runs && !has_delta_chunks(a))) return plain_delta(a, op);

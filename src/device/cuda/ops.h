@@ -26,7 +26,6 @@ struct DeltaOp {
   StateRef state;
   float* y;  // normed and gated
   int32_t rows, n_sequences;
-  bool decode;
 };
 using Op = std::variant<EmbedOp, LinearOp, NormOp, RopeOp, AppendOp, AttentionOp, ElementwiseOp, AddOp, ColumnsOp, RowsOp, RouteOp, ExpertsOp, DeltaOp>;
 
