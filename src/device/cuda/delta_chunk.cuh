@@ -106,7 +106,7 @@ __device__ __forceinline__ float* gates_at(const DeltaChunkArgs& a, int chunk, i
 const void* prepare_kernel();
 const void* scan_kernel();
 const void* finish_kernel();
-constexpr int kScanColumns = 32, kScanThreads = 96, kScanStages = 3, kScanStageBytes = kRows * kDim * 2 + kRows * kRows * 2 + 3 * kRows * 4;
+constexpr int kScanColumns = 32, kScanThreads = 160, kScanStages = 3, kScanExchangeBytes = 2 * 16 * 512, kScanStageBytes = kRows * kDim * 2 + kRows * kRows * 2 + 3 * kRows * 4;
 constexpr int kPrepareBytes = kRows * kDim * 2 + 2 * (kRows + kTaps - 1) * kDim * 4, kFinishBytes = (2 * kRows * kDim + kRows * kRows + kDim * kDim) * 2;
 
 }  // namespace cuda::chunk

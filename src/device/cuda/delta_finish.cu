@@ -176,7 +176,7 @@ DeltaScratch delta_scratch(const DeltaArgs& a, int32_t chunks, void* memory) {
 
 DeltaChunkLaunches delta_chunk_launches(const DeltaArgs& a, int32_t chunks) {
   return {{chunk::prepare_kernel(), {chunks, a.n_key_heads + a.n_value_heads, 1}, 256, chunk::kPrepareBytes},
-          {chunk::scan_kernel(), {chunk::kDim / chunk::kScanColumns, a.n_value_heads, a.n_sequences}, chunk::kScanThreads, chunk::kScanStages * chunk::kScanStageBytes},
+          {chunk::scan_kernel(), {chunk::kDim / chunk::kScanColumns, a.n_value_heads, a.n_sequences}, chunk::kScanThreads, chunk::kScanStages * chunk::kScanStageBytes + chunk::kScanExchangeBytes},
           {chunk::finish_kernel(), {a.n_value_heads, chunks, 1}, 128, chunk::kFinishBytes}};
 }
 
