@@ -85,6 +85,7 @@ class LocalEngine final : public Engine {
   void append(Sequence& sequence, TokenId id, std::span<const float> row);
   void end(Sequence& sequence, std::optional<Error> error, bool keep);  // keep: its state is remembered
   void end_all(const Error& error);
+  void lose(const Error& why);
   void note_stats();
 
   std::unique_ptr<Device> device_;
@@ -195,7 +196,7 @@ void LocalEngine::run() {
     for (const auto& sequence : scheduler_.waiting())
       if (sequence->age == 0) scheduler_.arrive(*sequence);
     drop_abandoned();
-    if (const Error* dead = device_->dead()) end_all(*dead);
+    if (const Error* dead = n_flights_ == 0 ? device_->dead() : nullptr) lose(*dead);
     const bool worked = step();
     note_stats();
     // Waiting sequences are looked at again: a slow reader may have become slow enough to lose its place. So are deadlines.
@@ -270,6 +271,13 @@ void LocalEngine::land() {
   for (const auto& entry : flight.entries) deliver(entry, rows, *drawn);
 }
 
+// The device will not work again.
+void LocalEngine::lose(const Error& why) {
+  counted_.fault = why.message;
+  note_stats();
+  end_all(why);
+}
+
 // Nothing that was computed in the step or behind it can be trusted.
 void LocalEngine::fail(const Flight& flight, const Error& error) {
   for (; n_flights_ > 0; --n_flights_, oldest_flight_ = (oldest_flight_ + 1) % 2) {
@@ -277,11 +285,7 @@ void LocalEngine::fail(const Flight& flight, const Error& error) {
     if (behind.status) (void)device_->await();
     for (const auto& entry : behind.entries) --entry.sequence->under_way;
   }
-  if (const Error* dead = device_->dead()) {  // it will not work again
-    counted_.fault = dead->message;
-    note_stats();
-    return end_all(*dead);
-  }
+  if (const Error* dead = device_->dead()) return lose(*dead);
   for (const auto& entry : flight.entries) {  // those of the step behind are among them
     Sequence& s = *entry.sequence;
     end(s, s.over ? std::exchange(s.failure, std::nullopt) : error, false);
