@@ -13,6 +13,7 @@ __device__ __forceinline__ float exp2_of(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ float gated(float x, float gate) { return __fdividef(x, 1.0f + exp2_of(-gate * kLog2e)); }  // x * sigmoid(gate)
 __device__ __forceinline__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 __device__ __forceinline__ void load_matrices(uint32_t (&r)[4], uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
@@ -46,19 +47,19 @@ __device__ __forceinline__ void copy4(uint32_t to, const void* from, bool valid)
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int Pending> __device__ __forceinline__ void wait_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory"); }
 
-// Barriers in shared memory, and bulk copies of multiples of 16 bytes that report to them: from sm_90 on.
-__device__ __forceinline__ void init_barrier(uint32_t barrier, int arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory"); }
+// Barriers in shared memory.
+__device__ __forceinline__ void init_barrier(uint32_t barrier, int arrivals) { asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory"); }
 __device__ __forceinline__ void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 // What this thread has stored is seen by bulk copies and warpgroup products that start behind the next barrier.
 __device__ __forceinline__ void make_visible() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-__device__ __forceinline__ void arrive(uint32_t barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
-__device__ __forceinline__ void arrive_when_copied(uint32_t barrier) { asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory"); }
-__device__ __forceinline__ void expect_bytes(uint32_t barrier, uint32_t bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory"); }
-__device__ __forceinline__ void copy_bulk(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
-}
+__device__ __forceinline__ void arrive(uint32_t barrier) { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+__device__ __forceinline__ void arrive_when_copied(uint32_t barrier) { asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory"); }
 __device__ __forceinline__ void wait_for(uint32_t barrier, int parity) {
+#if __CUDA_ARCH__ >= 900
   asm volatile("{\n.reg .pred done;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN;\n}" ::"r"(barrier), "r"(parity) : "memory");
+#else
+  asm volatile("{\n.reg .pred done;\nAGAIN:\nmbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;\n}" ::"r"(barrier), "r"(parity) : "memory");
+#endif
 }
 
 // Two bytes of x, each a signed code with its top bit flipped, as halves; `select` names them as prmt does.
@@ -122,7 +123,7 @@ template <int Dim> struct Head {
     float sum = 0;
 #pragma unroll
     for (int j = 0; j < kQuads; j++) sum += v[j].x * v[j].x + v[j].y * v[j].y + v[j].z * v[j].z + v[j].w * v[j].w;
-    const float r = 1.0f / sqrtf(warp_sum(sum) / dim + eps);
+    const float r = rsqrtf(warp_sum(sum) / dim + eps);
 #pragma unroll
     for (int j = 0; j < kQuads; j++) v[j] = {v[j].x * r * gain.v[j].x, v[j].y * r * gain.v[j].y, v[j].z * r * gain.v[j].z, v[j].w * r * gain.v[j].w};
   }
@@ -202,7 +203,7 @@ template <int N> __device__ __forceinline__ void put_row(const FlashAttentionArg
     for (int m = 0; m < batch; m++) {
       if (8 * (begin + m) >= dim) continue;
       float2 v = {sums[4 * (begin + m) + 2 * i] * unit, sums[4 * (begin + m) + 2 * i + 1] * unit};
-      if (a.gate) v = {v.x * sigmoid(gate[m].x), v.y * sigmoid(gate[m].y)};
+      if (a.gate) v = {gated(v.x, gate[m].x), gated(v.y, gate[m].y)};
       put_pair(a.y, a.halves, row, a.n_heads * dim, first + 8 * (begin + m), v);
     }
   }

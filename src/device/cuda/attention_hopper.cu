@@ -11,7 +11,7 @@ constexpr int kConsumers = 256, kProducers = 128, kSlots = 4;
 
 template <int D> struct Layout {
   static constexpr int kKeys = D == 256 ? 64 : 128, kTileBytes = kKeys * D * 2, kQueryBytes = kFlashRows * D * 2;
-  static constexpr int kSharedBytes = 1024 + kQueryBytes + kSlots * kTileBytes + 2 * kSlots * 8;
+  static constexpr int shared_bytes(bool int8) { return 1024 + kQueryBytes + kSlots * kTileBytes + 2 * kSlots * 8 + (int8 ? 2 * kKeys * D : 0); }
 };
 
 // Address of 16 bytes in a tile of `Rows` rows: blocks of 64 columns, each row of one 128 bytes.
@@ -24,7 +24,10 @@ template <int D> struct Ring {
   __device__ uint32_t tile(int item) const { return tiles + item % kSlots * Layout<D>::kTileBytes; }
   __device__ uint32_t full(int item) const { return barriers + item % kSlots * 8; }
   __device__ uint32_t empty(int item) const { return barriers + (kSlots + item % kSlots) * 8; }
-  __device__ void wait_full(int item) const { wait_for(full(item), item / kSlots & 1); }
+  __device__ void wait_full(int item) const {
+    wait_for(full(item), item / kSlots & 1);
+    make_visible();  // what came by ordinary copies to the products
+  }
   __device__ void wait_empty(int item) const {
     if (item >= kSlots) wait_for(empty(item), (item / kSlots - 1) & 1);
   }
@@ -33,60 +36,71 @@ template <int D> struct Ring {
   }
 };
 
-// One tile, `span` keys at a time; 16 keys in a line lie in one page. Integers become halves on the way.
-template <int D, bool Int8> __device__ __forceinline__ void bring(const CacheRows<Int8>& rows, void* data, const int32_t* pages, int32_t first, int32_t end, uint32_t to, int thread) {
-  constexpr int keys = Layout<D>::kKeys, pieces = Int8 ? D / 16 : D / 8, span = kProducers / pieces, steps = keys / span, batch = Int8 && steps > 2 ? 2 : steps;
-  const int piece = thread % pieces, mine = thread / pieces;
-  const bool wanted = piece * 16 < rows.dim * CacheRows<Int8>::kBytes;
-  int32_t page = 0, token = 0;
+// Which 16 bytes of a tile a thread brings: piece `thread` % kPieces of every kSpan-th row.
+template <int D, bool Int8> struct Share {
+  static constexpr int kKeys = Layout<D>::kKeys, kPieces = D * CacheRows<Int8>::kBytes / 16, kSpan = kProducers / kPieces, kSteps = kKeys / kSpan;
+  const CacheRows<Int8> rows;
+  const int32_t* pages;
+  int32_t end;
+  int thread;
+  // take(step, row, valid, page, token); 16 keys in a line lie in one page.
+  template <class Take> __device__ __forceinline__ void visit(int32_t first, Take&& take) const {
+    const int mine = thread / kPieces;
+    const bool wanted = thread % kPieces * 16 < rows.dim * CacheRows<Int8>::kBytes;
+    int32_t page = 0, token = 0;
 #pragma unroll
-  for (int begin = 0; begin < steps; begin += batch) {
-    uint4 codes[Int8 ? batch : 1];
-    float scale[Int8 ? batch : 1];
-#pragma unroll
-    for (int i = 0; i < batch; i++) {
-      const int row = (begin + i) * span + mine, slab = first + (span < 16 ? (begin + i) * span / 16 : row / 16) * 16;
-      if ((begin + i) * span % 16 == 0) page = pages[min(slab, end - 1) / rows.page_tokens], token = slab % rows.page_tokens;
-      const bool valid = wanted && first + row < end;
-      const uint8_t* from = rows.row(data, page, token + row % 16) + piece * 16;
-      if constexpr (Int8) {
-        codes[i] = valid ? *reinterpret_cast<const uint4*>(from) : uint4{};
-        scale[i] = valid ? *rows.scale(data, page, token + row % 16) : 0.0f;
-      } else {
-        copy16(swizzled_piece<keys>(to, row, piece), from, valid);
-      }
+    for (int i = 0; i < kSteps; i++) {
+      const int row = i * kSpan + mine, slab = first + (kSpan < 16 ? i * kSpan / 16 : row / 16) * 16;
+      if (i * kSpan % 16 == 0) page = pages[min(slab, end - 1) / rows.page_tokens], token = slab % rows.page_tokens;
+      take(i, row, wanted && first + row < end, page, token + row % 16);
     }
-    if constexpr (Int8) {
-#pragma unroll
-      for (int i = 0; i < batch; i++) {
-        const int row = (begin + i) * span + mine;
-        put_codes(codes[i].x, codes[i].y, scale[i], swizzled_piece<keys>(to, row, 2 * piece)), put_codes(codes[i].z, codes[i].w, scale[i], swizzled_piece<keys>(to, row, 2 * piece + 1));
-      }
-    }
+  }
+};
+
+// Halves go where they are wanted; a tile announces itself.
+template <int D> __device__ __forceinline__ void produce(const Share<D, false>& share, const CacheOnDevice& cache, const Ring<D>& ring, int32_t begin, int n_items) {
+  const int piece = share.thread % Share<D, false>::kPieces;
+  for (int item = 0; item < n_items; item++) {
+    ring.wait_empty(item);
+    void* data = item % 2 ? cache.values : cache.keys;
+    share.visit(begin + item / 2 * Layout<D>::kKeys, [&](int, int row, bool valid, int32_t page, int32_t token) {
+      copy16(swizzled_piece<Layout<D>::kKeys>(ring.tile(item), row, piece), share.rows.row(data, page, token) + piece * 16, valid);
+    });
+    arrive_when_copied(ring.full(item));
   }
 }
 
-template <int D, bool Int8> __device__ __forceinline__ void produce(const FlashAttentionArgs& a, const FlashTile& t, int kv_head, const Ring<D>& ring, int32_t begin, int n_tiles, int thread) {
-  const CacheRows<Int8> rows(a.cache, kv_head);
-  const int32_t* pages = a.step.pages + t.sequence.pages;
-  for (int item = 0; item < 2 * n_tiles; item++) {
+// Integers come into a stage of their own, one item ahead, and become halves from there: each thread those that it has brought.
+template <int D> __device__ __forceinline__ void produce(const Share<D, true>& share, const CacheOnDevice& cache, const Ring<D>& ring, uint32_t stage, int32_t begin, int n_items) {
+  using S = Share<D, true>;
+  const int piece = share.thread % S::kPieces;
+  const auto mine = [&](int item, int step) { return stage + item % 2 * (Layout<D>::kKeys * D) + (step * kProducers + share.thread) * 16; };
+  float scale[S::kSteps], next[S::kSteps];
+  const auto fetch = [&](int item) {
+    void* data = item % 2 ? cache.values : cache.keys;
+    share.visit(begin + item / 2 * Layout<D>::kKeys, [&](int i, int, bool valid, int32_t page, int32_t token) {
+      copy16(mine(item, i), share.rows.row(data, page, token) + piece * 16, valid);
+      next[i] = valid ? *share.rows.scale(data, page, token) : 0.0f;
+    });
+  };
+  fetch(0);
+  commit_copies();
+  for (int item = 0; item < n_items; item++) {
+#pragma unroll
+    for (int i = 0; i < S::kSteps; i++) scale[i] = next[i];
+    if (item + 1 < n_items) fetch(item + 1);
+    commit_copies();
     ring.wait_empty(item);
-    bring<D, Int8>(rows, item % 2 ? a.cache.values : a.cache.keys, pages, begin + item / 2 * Layout<D>::kKeys, t.end, ring.tile(item), thread);
-    if constexpr (Int8) {
-      make_visible();
-      arrive(ring.full(item));
-    } else {  // two items later, so that three are on their way
-      commit_copies();
-      if (item < 2) continue;
-      wait_copies<2>();
-      make_visible();
-      arrive(ring.full(item - 2));
+    wait_copies<1>();
+#pragma unroll
+    for (int i = 0; i < S::kSteps; i++) {
+      uint4 codes;
+      asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(codes.x), "=r"(codes.y), "=r"(codes.z), "=r"(codes.w) : "r"(mine(item, i)) : "memory");
+      const int row = i * S::kSpan + share.thread / S::kPieces;
+      put_codes(codes.x, codes.y, scale[i], swizzled_piece<S::kKeys>(ring.tile(item), row, 2 * piece)), put_codes(codes.z, codes.w, scale[i], swizzled_piece<S::kKeys>(ring.tile(item), row, 2 * piece + 1));
     }
-  }
-  if constexpr (!Int8) {
-    wait_copies<0>();
     make_visible();
-    arrive(ring.full(2 * n_tiles - 2)), arrive(ring.full(2 * n_tiles - 1));
+    arrive(ring.full(item));
   }
 }
 
@@ -212,7 +226,9 @@ template <int D, bool Int8> __global__ void __launch_bounds__(kConsumers + kProd
   const int n_tiles = (t.end - begin + Layout<D>::kKeys - 1) / Layout<D>::kKeys;
   if (threadIdx.x < kProducers) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
-    produce<D, Int8>(a, t, blockIdx.x, ring, begin, n_tiles, threadIdx.x);
+    const Share<D, Int8> share{{a.cache, static_cast<int32_t>(blockIdx.x)}, a.step.pages + t.sequence.pages, t.end, static_cast<int>(threadIdx.x)};
+    if constexpr (Int8) produce<D>(share, a.cache, ring, ring.barriers + 2 * kSlots * 8, begin, 2 * n_tiles);
+    else produce<D>(share, a.cache, ring, begin, 2 * n_tiles);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
     consume<D>(a, t, blockIdx.x, ring, queries, begin, n_tiles, static_cast<int>(threadIdx.x) - kProducers);
@@ -221,7 +237,7 @@ template <int D, bool Int8> __global__ void __launch_bounds__(kConsumers + kProd
 }
 
 template <int D> AttentionKernel kernel_of(KvType type) {
-  return {type == KvType::int8 ? reinterpret_cast<const void*>(hopper_attention<D, true>) : reinterpret_cast<const void*>(hopper_attention<D, false>), kConsumers + kProducers, Layout<D>::kSharedBytes};
+  return {type == KvType::int8 ? reinterpret_cast<const void*>(hopper_attention<D, true>) : reinterpret_cast<const void*>(hopper_attention<D, false>), kConsumers + kProducers, Layout<D>::shared_bytes(type == KvType::int8)};
 }
 
 }  // namespace

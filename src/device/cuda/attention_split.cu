@@ -211,11 +211,6 @@ template <class S> __global__ void __launch_bounds__(S::kThreads) split_attentio
   sums.put(a, shared, split, first_head, n, own);
 }
 
-#ifndef SLABS256
-#define SLABS256 4
-#define RING256 3
-#endif
-constexpr int kSlabs256 = SLABS256, kRing256 = RING256;
 constexpr int kMergeThreads = 256, kMergeHeld = 8;
 
 // Block (head, sequence): threads along dims in fours, groups of them along splits.
@@ -278,7 +273,7 @@ __global__ void __launch_bounds__(kMergeThreads) merge_splits(const MergeSplitsA
   }
   const float unit = 1.0f / total;
   v = {v.x * unit, v.y * unit, v.z * unit, v.w * unit};
-  if (a.gate) v = {v.x * sigmoid(gate.x), v.y * sigmoid(gate.y), v.z * sigmoid(gate.z), v.w * sigmoid(gate.w)};
+  if (a.gate) v = {gated(v.x, gate.x), gated(v.y, gate.y), gated(v.z, gate.z), gated(v.w, gate.w)};
   put_quad(a.y, a.halves, s.first_row, width, k, v);
 }
 
@@ -288,9 +283,9 @@ template <bool Int8> AttentionKernel split_kernel_of(int32_t dim, int shared_lim
   if (dim <= 128) return split_kernel<Shape<128, Int8, 8, 4, 3>>();
   if constexpr (!Int8) {
     if (dim > 256) return split_kernel<Shape<512, false, 8, 2, 2>>();
-    if (const AttentionKernel k = split_kernel<Shape<256, false, 8, kSlabs256, kRing256>>(); k.shared_bytes > shared_limit) return split_kernel<Shape<256, false, 8, 2, 2>>();
+    if (const AttentionKernel k = split_kernel<Shape<256, false, 8, 4, 3>>(); k.shared_bytes > shared_limit) return split_kernel<Shape<256, false, 8, 2, 2>>();
   }
-  return split_kernel<Shape<256, Int8, 8, kSlabs256, kRing256>>();
+  return split_kernel<Shape<256, Int8, 8, 4, 3>>();
 }
 
 }  // namespace

@@ -29,41 +29,33 @@ template <class S> struct Shared {
 // Byte of a query where its dims d to d + 3 begin. Against integers a lane's four neighbouring dims are inputs 2c, 2c + 1, 2c + 8 and 2c + 9 of a step.
 template <class S> __device__ __forceinline__ int query_at(int d) { return S::Int8 ? d / 16 * 32 + d % 16 : 2 * d; }
 
-// By bulk copies of whole rows where there are such, else by pieces of 16 bytes. In the order keys 0, values 0, keys 1, ...: R tiles of keys and R - 1
-// of values are on their way at first, and one more of each once a tile has been scored.
+// In the order keys 0, values 0, keys 1, ...: R tiles of keys and R - 1 of values are on their way at first, and one more of each once a tile has been
+// scored. A warp brings the same rows of every tile, which lie in one page.
 template <class S> struct Tiles {
-#if __CUDA_ARCH__ >= 900
-  static constexpr bool kBulk = true;
-#else
-  static constexpr bool kBulk = false;
-#endif
-  static constexpr int kRows = S::kKeys / S::W;  // of keys, and of values, that a warp brings
+  static constexpr int kRows = S::kKeys / S::W, kPieces = S::D * S::kCodeBytes / 16, kSteps = kRows * kPieces / 32, kStepRows = kPieces < 32 ? 32 / kPieces : 1;
+  static_assert(16 % kRows == 0 && kRows * kPieces % 32 == 0);
   Shared<S>& shared;
   const CacheRows<S::Int8> rows;
-  void *const keys, *const values;
+  uint8_t *const keys, *const values;
   const int32_t* const pages;
-  const int32_t first, end;
-  int32_t keys_page = 0, values_page = 0;  // of this lane's row of the next tile of each
+  const int32_t first, end, row, piece;    // row, piece: what this lane brings first
+  int32_t keys_page = 0, values_page = 0;  // of the next tile of each
 
-  __device__ Tiles(Shared<S>& to, const CacheOnDevice& c, int32_t kv_head, const int32_t* of, int32_t lo, int32_t hi) : shared(to), rows(c, kv_head), keys(c.keys), values(c.values), pages(of), first(lo), end(hi) {}
-  __device__ int my_row() const { return (threadIdx.x >> 5) * kRows + (threadIdx.x & 31) % kRows; }
-  __device__ int32_t page_of(int32_t tile) const { return kBulk && first + tile * S::kKeys < end ? pages[min(first + tile * S::kKeys + my_row(), end - 1) / rows.page_tokens] : 0; }
-
+  __device__ Tiles(Shared<S>& to, const CacheOnDevice& c, int32_t kv_head, const int32_t* of, int32_t lo, int32_t hi)
+      : shared(to), rows(c, kv_head), keys(static_cast<uint8_t*>(c.keys)), values(static_cast<uint8_t*>(c.values)), pages(of), first(lo), end(hi),
+        row(static_cast<int>(threadIdx.x >> 5) * kRows + static_cast<int>(threadIdx.x & 31) % (kStepRows * kPieces) / kPieces), piece(static_cast<int>(threadIdx.x & 31) % kPieces) {}
+  __device__ int32_t page_of(int32_t tile) const {
+    const int32_t key = first + tile * S::kKeys;
+    return key < end ? pages[min(key + row, end - 1) / rows.page_tokens] : 0;
+  }
   __device__ __forceinline__ void begin() {
     int32_t page[S::R + 1];
 #pragma unroll
     for (int i = 0; i <= S::R; i++) page[i] = page_of(i);
-    if constexpr (kBulk) {
-      if (threadIdx.x == 0) {
-        for (int i = 0; i < S::R; i++) init_barrier(shared_address(&shared.keys_here[i]), 1 + (S::Int8 ? S::kKeys : 0)), init_barrier(shared_address(&shared.values_here[i]), 1 + (S::Int8 ? S::kKeys : 0));
-        publish_barriers();
-      }
-      if (rows.dim < S::D) {  // what rows do not fill
-        for (int i = threadIdx.x; i < static_cast<int>(sizeof shared.keys + sizeof shared.values) / 16; i += S::kThreads) reinterpret_cast<uint4*>(&shared)[i] = uint4{};
-        make_visible();
-      }
-      __syncthreads();
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < S::R; i++) init_barrier(shared_address(&shared.keys_here[i]), S::kThreads), init_barrier(shared_address(&shared.values_here[i]), S::kThreads);
     }
+    __syncthreads();
 #pragma unroll
     for (int i = 0; i < S::R; i++) {
       bring<false>(i, page[i]);
@@ -77,51 +69,31 @@ template <class S> struct Tiles {
     bring<false>(tile + S::R, keys_page);
     values_page = keys_page, keys_page = page_of(tile + S::R + 1);
   }
-  __device__ void wait_keys(int32_t tile) const {
-    if constexpr (kBulk) wait_for(shared_address(&shared.keys_here[tile % S::R]), tile / S::R & 1);
-    else wait_copies<2 * S::R - 2>(), __syncthreads();
-  }
-  __device__ void wait_values(int32_t tile) const {
-    if constexpr (kBulk) wait_for(shared_address(&shared.values_here[tile % S::R]), tile / S::R & 1);
-    else wait_copies<2 * S::R - 1>(), __syncthreads();
-  }
+  __device__ void wait_keys(int32_t tile) const { wait_for(shared_address(&shared.keys_here[tile % S::R]), tile / S::R & 1); }
+  __device__ void wait_values(int32_t tile) const { wait_for(shared_address(&shared.values_here[tile % S::R]), tile / S::R & 1); }
 
  private:
+  // Zeros behind the last key and the last dim.
   template <bool Values> __device__ __forceinline__ void bring(int32_t tile, int32_t page) {
     const int32_t key = first + tile * S::kKeys, slot = tile % S::R;
-    if (key < end) {
-      if constexpr (kBulk) bring_rows<Values>(key, page, Values ? shared.values[slot] : shared.keys[slot], Values ? shared.value_scale[slot] : shared.key_scale[slot], shared_address(Values ? &shared.values_here[slot] : &shared.keys_here[slot]));
-      else bring_pieces(key, Values ? values : keys, Values ? shared.values[slot] : shared.keys[slot], Values ? shared.value_scale[slot] : shared.key_scale[slot]);
-    }
-    if constexpr (!kBulk) commit_copies();
-  }
-  template <bool Values> __device__ __forceinline__ void bring_rows(int32_t key, int32_t page, uint8_t (*to)[S::kRowBytes], float* scales, uint32_t barrier) {
-    const int lane = threadIdx.x & 31, row = my_row();
-    const uint32_t bytes = rows.dim * S::kCodeBytes;
-    const bool valid = key + row < end;
-    void* data = Values ? values : keys;
-    if (threadIdx.x == 0) expect_bytes(barrier, bytes * min(S::kKeys, end - key));
-    if (lane < kRows) {
-      const int32_t token = (key + row) % rows.page_tokens;
-      if (valid) copy_bulk(shared_address(to[row]), rows.row(data, page, token), bytes, barrier);
-      if constexpr (S::Int8) copy4(shared_address(scales + row), rows.scale(data, page, token), valid), arrive_when_copied(barrier);
-    }
-    if constexpr (Values) {  // keys behind the last are masked, values must be numbers
-      if (key + S::kKeys <= end) return;
-      for (int r = (threadIdx.x >> 5) * kRows; r < (static_cast<int>(threadIdx.x >> 5) + 1) * kRows; r++)
-        if (key + r >= end)
-          for (int i = lane; i < S::kRowBytes / 16; i += 32) reinterpret_cast<uint4*>(to[r])[i] = uint4{};
-    }
-  }
-  __device__ __forceinline__ void bring_pieces(int32_t key, void* data, uint8_t (*to)[S::kRowBytes], float* scales) {
-    constexpr int pieces = S::D * S::kCodeBytes / 16;
+    if (key >= end) return;
+    uint8_t* data = Values ? values : keys;
+    const int32_t token = (key + row) % rows.page_tokens, step = kStepRows * rows.token_bytes();
+    const uint8_t* from = rows.row(data, page, token) + 16 * piece;
+    const uint32_t to = shared_address((Values ? shared.values[slot] : shared.keys[slot])[row] + 16 * piece), barrier = shared_address(Values ? &shared.values_here[slot] : &shared.keys_here[slot]);
+    const int32_t left = end - key - row, dims = rows.dim * S::kCodeBytes;
 #pragma unroll
-    for (int t = threadIdx.x; t < S::kKeys * pieces; t += S::kThreads) {
-      const int row = t / pieces, piece = t % pieces;
-      const int32_t at = min(key + row, end - 1);
-      copy16(shared_address(to[row] + 16 * piece), rows.row(data, pages[at / rows.page_tokens], at % rows.page_tokens) + 16 * piece, key + row < end && 16 * piece < rows.dim * S::kCodeBytes);
+    for (int i = 0; i < kSteps; i++) {
+      constexpr int pieces = kPieces > 32 ? kPieces / 32 : 1;  // steps of one row
+      const int down = i / pieces, along = i % pieces * 512;
+      copy16(to + down * kStepRows * S::kRowBytes + along, from + down * step + along, down * kStepRows < left && 16 * piece + along < dims);
     }
-    if (const int32_t row = threadIdx.x, at = min(key + row, end - 1); S::Int8 && row < S::kKeys) copy4(shared_address(scales + row), rows.scale(data, pages[at / rows.page_tokens], at % rows.page_tokens), key + row < end);
+    if constexpr (S::Int8)
+      if (piece == 0)
+#pragma unroll
+        for (int i = 0; i < kSteps; i++)
+          copy4(shared_address((Values ? shared.value_scale[slot] : shared.key_scale[slot]) + row + i * kStepRows), rows.scale(data, page, token + i * kStepRows), i * kStepRows < left);
+    arrive_when_copied(barrier);
   }
 };
 
