@@ -37,8 +37,6 @@ Gpu::Gpu(DeviceOptions options) {
   device_ = taken(make_device(options));
   const std::vector<float> ones(kPoisonCols, 1.0f);
   one_row_ = taken(device_->upload_lookup(floats(ones, kPoisonCols)));
-  std::vector<std::string> notes;
-  must(device_->end_uploads(notes));
 }
 
 Gpu& Gpu::of(Precision precision) {
@@ -77,8 +75,6 @@ void Gpu::run(const std::function<void(Encoder&)>& record) {
   poison();
   inputs_.clear();
   record(device_->begin());
-  std::vector<std::string> notes;
-  must(device_->end_uploads(notes));  // inputs were uploaded while the step was recorded
   must(device_->finish());
 }
 

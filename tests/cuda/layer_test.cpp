@@ -26,12 +26,25 @@ TestMatrix floats(int64_t rows, int64_t cols, unsigned seed, float size) {  // s
   return m;
 }
 
+// Around zero, as real weights are: otherwise every output is the same large sum. Of formats with a bias of each group.
+TestMatrix centred(TestMatrix m) {
+  const int bits = 8 * m.stored.format->block_bytes / m.stored.format->block_weights;
+  for (size_t i = 0; i < m.bias.size() / 2; i++) {
+    uint16_t scale = 0;
+    std::memcpy(&scale, &m.scale[2 * i], 2);
+    const uint16_t bias = float_to_bf16(-0.5f * static_cast<float>((1 << bits) - 1) * bf16_to_float(scale));
+    std::memcpy(&m.bias[2 * i], &bias, 2);
+  }
+  m.stored.bias = m.bias, m.stored.scale = m.scale, m.stored.codes = m.codes;
+  return m;
+}
+
 // Everything that a delta-rule layer and an attention layer with a mixture of experts behind each need, in one format.
 struct Stored {
   TestMatrix qkv, z, delta_out, a, b, q, gate, k, v, out, router, share, shared_gate, shared_up, shared_down, expert_gate, expert_up, expert_down;
   explicit Stored(const std::string& format) {
     unsigned seed = 1;
-    const auto matrix = [&](int64_t rows, int64_t cols) { return random_matrix(format, rows, cols, seed++); };
+    const auto matrix = [&](int64_t rows, int64_t cols) { return centred(random_matrix(format, rows, cols, seed++)); };
     qkv = matrix(kChannels, kHidden), z = matrix(kValues, kHidden), delta_out = matrix(kHidden, kValues);
     a = floats(32, kHidden, 50, 1), b = floats(32, kHidden, 51, 1);
     q = matrix(kHeads * kHeadDim, kHidden), gate = matrix(kHeads * kHeadDim, kHidden), k = matrix(kKvHeads * kHeadDim, kHidden), v = matrix(kKvHeads * kHeadDim, kHidden), out = matrix(kHidden, kHeads * kHeadDim);

@@ -149,7 +149,8 @@ TEST(Rows, LookupsOfEveryFormatAreWhatIsStored) {
       std::vector<double> want;
       for (const TokenId id : ids)
         for (int64_t k = 0; k < cols; k++) want.push_back(1.5 * double{w[static_cast<size_t>((id < 0 || id >= 50 ? 0 : id) * cols + k)]});
-      expect_close(gpu.read(y), want, cols, 2e-6, std::string("lookup ") + word(precision) + ": " + format);
+      const bool rounded = precision == Precision::fast && f.codes == Codes::f32;  // kept as halves
+      expect_close(gpu.read(y), want, cols, rounded ? 5e-4 : 2e-6, std::string("lookup ") + word(precision) + ": " + format);
     }
   }
 }
