@@ -75,8 +75,8 @@ class Lowering {
   bool many(int64_t rows) const;
   bool only_as_halves(const float* x) const;
   Halves fresh_halves(int64_t rows, int64_t cols);
-  Halves promise_halves(const float* x, int64_t rows, int64_t cols);  // the launch that comes next fills them
-  Halves halves_of(const float* x, int64_t rows, int64_t cols);
+  Halves promise_halves(const float* x, int64_t rows, int64_t cols, float unit = 1);  // the launch that comes next fills them, with x / unit
+  Halves halves_of(const float* x, int64_t rows, int64_t cols, float* unit);
   void many_norm(const NormOp& op);
   void many_gate(const ElementwiseOp& op);
   void many_linear(const LinearOp& op, std::span<Node* const> group, const ElementwiseOp* gate);
@@ -110,7 +110,7 @@ class Lowering {
 
   const Places p_;
   std::vector<Node> nodes_;
-  struct HalvesOf { const float* x; Halves halves; };
+  struct HalvesOf { const float* x; Halves halves; float unit; };
   std::vector<HalvesOf> halves_;  // of these ops' tensors
   const float *result_ = nullptr, *kept_ = nullptr;  // kept_: where the result goes, once its writer writes there
   bool whole_ = false;

@@ -7,6 +7,9 @@
 namespace cuda {
 namespace {
 
+// Products of gates may leave the range of halves: they are kept as 1 / 16 of what they are.
+constexpr float kGatedUnit = 16;
+
 GemmDevice gemm_device(const Limits& l) { return {l.capability, l.multiprocessors, static_cast<int32_t>(l.most_shared)}; }
 
 }  // namespace
@@ -33,14 +36,15 @@ Halves Lowering::fresh_halves(int64_t rows, int64_t cols) {
   h.data = p_.arena.array<uint16_t>(int64_t{h.padded_rows} * ((cols + 63) / 64 * 64));
   return h;
 }
-Halves Lowering::promise_halves(const float* x, int64_t rows, int64_t cols) {
-  halves_.push_back({x, fresh_halves(rows, cols)});
+Halves Lowering::promise_halves(const float* x, int64_t rows, int64_t cols, float unit) {
+  halves_.push_back({x, fresh_halves(rows, cols), unit});
   return halves_.back().halves;
 }
 
-Halves Lowering::halves_of(const float* x, int64_t rows, int64_t cols) {
+Halves Lowering::halves_of(const float* x, int64_t rows, int64_t cols, float* unit) {
   for (const HalvesOf& h : halves_)
-    if (h.x == x) return h.halves;
+    if (h.x == x) return *unit = h.unit, h.halves;
+  *unit = 1;
   demand(x);
   const Halves to = promise_halves(x, rows, cols);
   p_.recording.push("halves", halves_kernel(), dim3(static_cast<unsigned>(to.padded_rows / 8), ceil_div(cols, 64)), kHalvesThreads, 0, HalvesArgs{x, nullptr, to.cols, 0, to, HalvesOp::plain});
@@ -88,9 +92,12 @@ void Lowering::many_linear(const LinearOp& op, std::span<Node* const> group, con
     a.activation = gate->op == Elementwise::gate_gelu ? Activation::gelu_tanh : Activation::silu;
     for (Node& node : nodes_)
       if (std::get_if<ElementwiseOp>(&node.op) == gate) node.standing = Standing::done;
-    a.hidden = promise_halves(gate->y, op.rows, gate->n);
+    a.hidden = promise_halves(gate->y, op.rows, gate->n, kGatedUnit);
+    a.matrices[1].scale /= kGatedUnit;
   }
-  a.x = halves_of(op.x, op.rows, op.w->cols);
+  float unit = 1;
+  a.x = halves_of(op.x, op.rows, op.w->cols, &unit);
+  for (size_t i = 0; i < n; i++) a.matrices[i].scale *= unit;
   const GemmLaunch launch = plan_gemm(gemm_device(p_.limits), {w, n}, gate != nullptr, op.rows, a);
   push_gemm("linear", launch, a);
 }
@@ -111,13 +118,16 @@ void Lowering::many_experts(ExpertsOp& op, const RouteOp& route) {
   p_.recording.push("sort", sort_count_kernel(), dim3(static_cast<unsigned>(sort.chunks)), kSortThreads, 0, sort);
   p_.recording.push("sort", sort_place_kernel(), dim3(static_cast<unsigned>(sort.chunks)), kSortThreads, 0, sort);
   GatherArgs gather{};
-  gather.x = halves_of(op.x, rows, op.gate->cols), gather.to = fresh_halves(sorted, op.gate->cols), gather.source = sort.to.source, gather.top_k = top_k;
+  float unit = 1;
+  gather.x = halves_of(op.x, rows, op.gate->cols, &unit), gather.to = fresh_halves(sorted, op.gate->cols), gather.source = sort.to.source, gather.top_k = top_k;
   p_.recording.push("gather", gather_kernel(), dim3(static_cast<unsigned>(sorted / 8)), kGatherThreads, 0, gather);
   up.matrices[0] = gemm_matrix(op.gate->strips, nullptr, 0), up.matrices[1] = gemm_matrix(op.up->strips, nullptr, 0);
+  up.matrices[0].scale *= unit, up.matrices[1].scale *= unit / kGatedUnit;
   up.x = gather.to, up.hidden = fresh_halves(sorted, op.gate->rows), up.tiles = sort.to.tiles, up.n_tiles = sort.to.n_tiles, up.activation = op.activation;
   push_gemm("experts up", up_launch, up);
   const int32_t hidden = op.down->rows, stride = (hidden + 7) / 8 * 8;
   down.matrices[0] = gemm_matrix(op.down->strips, nullptr, stride);
+  down.matrices[0].scale *= kGatedUnit;
   down.x = up.hidden, down.halves = p_.arena.array<uint16_t>(int64_t{sorted} * stride), down.tiles = sort.to.tiles, down.n_tiles = sort.to.n_tiles;
   push_gemm("experts down", down_launch, down);
   // The choices' sum, with the shared expert and the residual when that is all that becomes of it.

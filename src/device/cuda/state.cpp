@@ -18,7 +18,8 @@ size_t part_bytes(const StateSpec& s, int page_tokens, CacheKind kind, int32_t d
 }
 size_t key_bytes(const StateSpec& s, int page_tokens, CacheKind kind) { return part_bytes(s, page_tokens, kind_of(s, page_tokens, kind), s.key_dim); }
 size_t value_bytes(const StateSpec& s, int page_tokens, CacheKind kind) { return part_bytes(s, page_tokens, kind_of(s, page_tokens, kind), s.value_dim); }
-size_t history_bytes(const StateSpec& s) { return static_cast<size_t>(s.conv_kernel - 1) * static_cast<size_t>(s.conv_channels) * sizeof(float); }
+// A ring, see delta.h.
+size_t history_bytes(const StateSpec& s) { return static_cast<size_t>(s.conv_kernel) * static_cast<size_t>(s.conv_channels) * sizeof(float); }
 size_t delta_bytes(const StateSpec& s) { return static_cast<size_t>(s.n_heads) * static_cast<size_t>(s.head_key_dim) * static_cast<size_t>(s.head_value_dim) * sizeof(float); }
 
 template <class T> bool take(T*& to, size_t bytes) {
