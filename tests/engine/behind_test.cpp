@@ -180,6 +180,29 @@ TEST(BehindEngine, AFailedStepEndsItsSequencesAndNothingOfItIsRemembered) {
   }
 }
 
+// The device is seen to be dead while two of its steps are still under way.
+TEST(BehindEngine, ADeadDeviceEndsWhatIsUnderWayAndWhatWaits) {
+  for (int after = 0; after < 8; after++) {
+    BehindRig rig(hybrid, {.max_sequences = 3});
+    rig.watch->delay_us = 500;
+    std::vector<std::future<Result<Finish>>> all;
+    for (int i = 0; i < 5; ++i)
+      all.push_back(std::async(std::launch::async, [&, i] { return rig.engine->generate(request(random_ids(20, static_cast<uint64_t>(i)), 1500), [](const TokenEvent&) { return true; }); }));
+    while (rig.engine->stats().running < 3 || rig.watch->n_followed < 5) std::this_thread::yield();
+    rig.watch->die_at_step = static_cast<int>(rig.watch->n_steps) + after;
+    for (auto& one : all) {
+      const auto finish = one.get();
+      ASSERT_FALSE(finish);
+      EXPECT_EQ(finish.error().message, "fake: out of order");
+    }
+    const auto later = rig.engine->generate(request({1}, 1), [](const TokenEvent&) { return true; });
+    ASSERT_FALSE(later);
+    EXPECT_EQ(later.error().message, "fake: out of order");
+    EXPECT_EQ(rig.engine->stats().fault, "fake: out of order");
+    EXPECT_EQ(rig.engine->stats().pages_free, rig.engine->stats().pages_total);
+  }
+}
+
 TEST(BehindEngine, ShutdownEndsWhatIsUnderWay) {
   auto rig = std::make_unique<BehindRig>(hybrid, EngineOptions{.max_sequences = 2});
   rig->watch->delay_us = 1000;

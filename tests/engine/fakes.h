@@ -129,7 +129,7 @@ class FakeDevice : public Device {
     return encoder_;
   }
   Status finish() override { return run(encoder_.batch); }
-  const Error* dead() const override { return dead_ ? &*dead_ : nullptr; }
+  const Error* dead() const override { return dead_ ? &death_ : nullptr; }
   std::span<const float> host(const Tensor& t) override { return {t.data, static_cast<size_t>(t.shape.elements())}; }
 
  protected:
@@ -138,8 +138,8 @@ class FakeDevice : public Device {
   Status run(const Batch& batch) {
     const int step = static_cast<int>(watch_->n_steps++);
     if (const int us = watch_->delay_us; us > 0) std::this_thread::sleep_for(std::chrono::microseconds(us));
-    if (watch_->die_at_step >= 0 && step >= watch_->die_at_step) dead_ = Error{Code::device, "fake: out of order"};
-    if (dead_) return *dead_;
+    if (watch_->die_at_step >= 0 && step >= watch_->die_at_step) dead_ = true;
+    if (dead_) return death_;
     if (step == watch_->fail_step) return Error{Code::device, "fake: told to fail"};
     if (watch_->record) note(batch);
     int logit = 0;
@@ -186,7 +186,8 @@ class FakeDevice : public Device {
   std::vector<TokenId> pages_;
   std::vector<Slot> slots_;
   std::vector<float> arena_;
-  std::optional<Error> dead_;
+  const Error death_{Code::device, "fake: out of order"};
+  std::atomic<bool> dead_{false};
   FakeEncoder encoder_;
 };
 
