@@ -190,7 +190,8 @@ class LocalLibrary final : public Library {
     TRY(DeviceOptions device, device_options(options, file));
     TRY(DeviceChoice choice, choose_device(device));
     device.device = choice.device;
-    TRY(MemoryPlanner planner, MemoryPlanner::open(file, device, engine_options(options)));
+    const auto memory = device_memory(device.device);
+    TRY(MemoryPlanner planner, MemoryPlanner::open(file, device, engine_options(options), memory ? memory->total_bytes - std::min(memory->total_bytes, memory->kept_bytes) : SIZE_MAX));
     if (asked == "auto" && planner.never_fits()) {
       choice = {"cpu", fmt::format("cpu: {} takes at least {} of GPU memory", name, size(planner.least_bytes()))};
       device.device = choice.device;

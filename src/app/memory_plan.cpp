@@ -41,7 +41,18 @@ Result<size_t> measure_scratch(const DryDevice& dry, const Model& model, const E
 
 }  // namespace
 
-Result<MemoryPlanner> MemoryPlanner::open(const WeightFile& file, const DeviceOptions& device, const EngineOptions& engine) {
+Result<MemoryPlanner> MemoryPlanner::open(const WeightFile& file, const DeviceOptions& device, const EngineOptions& engine, size_t room) {
+  constexpr int kLeastRows = 512;
+  TRY(MemoryPlanner planner, rehearse(file, device, engine));
+  while (planner.least_bytes() > room && engine.prefill_chunk == 0 && engine.max_batch_tokens == 0 && planner.engine_.prefill_chunk >= 2 * kLeastRows) {
+    EngineOptions fewer = engine;
+    fewer.prefill_chunk = fewer.max_batch_tokens = planner.engine_.prefill_chunk / 2;
+    TRY(planner, rehearse(file, device, fewer));
+  }
+  return planner;
+}
+
+Result<MemoryPlanner> MemoryPlanner::rehearse(const WeightFile& file, const DeviceOptions& device, const EngineOptions& engine) {
   MemoryPlanner planner;
   planner.device_memory_ = device_memory(device.device);
   TRY(planner.dry_, make_dry_device(device));

@@ -14,10 +14,11 @@ struct MemoryPlan {
   size_t total_bytes() const { return weight_bytes + scratch_bytes + state.state_bytes; }
 };
 
-// Loads a model onto a device without memory, then answers questions. `device` names just one.
+// Loads a model onto a device without memory, then answers questions. `device` names just one. Where the model has to fit in `room`, steps get fewer rows,
+// unless their number was asked for.
 class MemoryPlanner {
  public:
-  static Result<MemoryPlanner> open(const WeightFile& file, const DeviceOptions& device, const EngineOptions& engine);
+  static Result<MemoryPlanner> open(const WeightFile& file, const DeviceOptions& device, const EngineOptions& engine, size_t room = SIZE_MAX);
   // Fails with too_large when `available_bytes` does not hold it; half of what the rest leaves is for the state of sequences.
   Result<MemoryPlan> plan(size_t available_bytes) const;
   size_t least_bytes() const { return fixed_bytes() + least_state_; }  // one sequence of the context asked for, of 2048 tokens when none was
@@ -27,6 +28,7 @@ class MemoryPlanner {
   bool own_memory() const { return device_memory_.has_value(); }       // the device's, not the machine's
 
  private:
+  static Result<MemoryPlanner> rehearse(const WeightFile& file, const DeviceOptions& device, const EngineOptions& engine);
   Error refusal(size_t available_bytes) const;
   size_t fixed_bytes() const { return dry_.device->weight_bytes() + scratch_; }
   DryDevice dry_;

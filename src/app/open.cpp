@@ -57,7 +57,7 @@ void add_completer(OpenedModel& model, const Options& options) {
 Result<std::string> plan_memory(const OpenedModel& model, const DeviceOptions& device, EngineOptions& engine) {
   const auto memory = device_memory(device.device);
   if (!memory) return std::string();
-  TRY(const MemoryPlanner planner, MemoryPlanner::open(*model.file.weights, device, engine));
+  TRY(const MemoryPlanner planner, MemoryPlanner::open(*model.file.weights, device, engine, memory->available_bytes()));
   const auto plan = planner.plan(memory->available_bytes());
   if (!plan) return Error{plan.error().code, "cannot load " + model.file.name + ": " + plan.error().message};
   engine = plan->engine;

@@ -33,6 +33,24 @@ TEST(MemoryPlan, RefusesWithNumbersAndSaysWhatWouldFit) {
   EXPECT_NE(refused.error().message.find("a context of " + context + " tokens would fit (--ctx-size " + context + ")"), std::string::npos) << refused.error().message;
 }
 
+TEST(MemoryPlan, TakesFewerRowsWhereThereIsLittleRoom) {
+  const auto file = checkpoint();
+  EngineOptions engine;
+  engine.context_tokens = 4096;
+  const auto whole = MemoryPlanner::open(*file, on("cpu"), engine);
+  ASSERT_TRUE(whole);
+  const size_t room = whole->least_bytes() - 1;
+  const auto tight = MemoryPlanner::open(*file, on("cpu"), engine, room);
+  ASSERT_TRUE(tight);
+  EXPECT_LE(tight->least_bytes(), room);
+  const auto plan = tight->plan(room);
+  ASSERT_TRUE(plan);
+  EXPECT_LT(plan->engine.prefill_chunk, whole->plan(size_t{1} << 40)->engine.prefill_chunk);
+  EXPECT_EQ(plan->engine.max_batch_tokens, plan->engine.prefill_chunk);  // no step has more
+  engine.prefill_chunk = engine.max_batch_tokens = 2048;                 // as somebody asked for
+  EXPECT_GT(MemoryPlanner::open(*file, on("cpu"), engine, 1)->least_bytes(), room / 2);
+}
+
 TEST(MemoryPlan, SaysHowSmallTheWeightsWouldHaveToBe) {
   const auto file = checkpoint();
   EngineOptions engine;
