@@ -19,7 +19,7 @@ struct ExpertsUpArgs {
   Strips gate, up;      // of one layout and shape
   RouteSource routes;
   float* hidden;        // [rows, top_k, gate.rows]
-  int32_t rows, each, most_pairs;  // each: blocks of inputs a warp takes; most_pairs: of strips that a thread block takes
+  int32_t rows, each, most_pairs;  // each: chunks of inputs a warp takes; most_pairs: of strips that a thread block takes
   Activation activation;
 };
 struct ExpertsDownArgs {
@@ -29,7 +29,7 @@ struct ExpertsDownArgs {
   const float* shared_gate;             // [rows] before the sigmoid; null: 1
   const float* add;                     // [rows, down.rows]
   float* y;
-  int32_t rows, each;                   // each: blocks of inputs a warp takes: half of an expert's
+  int32_t rows, each;                   // each: chunks of inputs a warp takes: half of an expert's
 };
 
 // Completes args; shape.shared_bytes 0 when this cannot be done: too wide for shared memory.

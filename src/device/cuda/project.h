@@ -27,8 +27,8 @@ inline constexpr int kMostTargets = 4, kFloatRows = 4;  // rows of float matrice
 
 // Where things lie in shared memory, in bytes; strips come first.
 struct ProjectPlaces {
-  int32_t inputs, sums, tables, squares, zeros, barriers, bytes;
-  int32_t input_stride;  // halves
+  int32_t inputs, sums, squares, barriers, bytes;
+  int32_t operand_row;  // bytes between the rows of a warp's operands
 };
 
 struct ProjectArgs {
@@ -41,7 +41,7 @@ struct ProjectArgs {
   int32_t rows, rows_each;      // of the step, and of one thread block
   int32_t strip_blocks;         // thread blocks that take strips; those behind them take float rows
   int32_t slots, group;         // strips that shared memory holds, and that are multiplied between two barriers of the block
-  int32_t each;                 // blocks of inputs a warp takes
+  int32_t each;                 // chunks of inputs a warp takes
   int32_t share, extra;         // units (strips or pairs) of a thread block; the first `extra` of them have one more
   ProjectPlaces places;
   bool pair;                    // two targets of one shape: y of the first = activation(first) * second; strips alternate
@@ -51,6 +51,6 @@ struct ProjectArgs {
 // Completes what depends on these: from rows_each on. False when this cannot be done in shared memory: too wide.
 struct ProjectShape { unsigned grid_x = 0, grid_y = 0; size_t shared_bytes = 0; };
 bool shape_project(ProjectArgs& args, int multiprocessors, size_t most_shared, ProjectShape& shape);
-const void* project_kernel(const StripLayout& layout);
+const void* project_kernel(const ProjectArgs& args);
 
 }  // namespace cuda

@@ -1,14 +1,10 @@
-// stage: what the kernels of decoding are made of. A block of 16 warps owns some strips of a matrix and pulls them into shared memory before it waits for
-// its input; each warp multiplies its share of the inputs on tensor cores, rows of the step being the 8 columns of an instruction; the warps' sums are added in order.
+// stage: what the kernels of decoding are made of. A block of 16 warps owns some strips of a matrix and pulls them into shared memory before it waits for its
+// input; each warp multiplies its share of the inputs (operand.cuh) by all of them, and the warps' sums are added in order.
 #pragma once
-#include "device/cuda/common.cuh"
+#include "device/cuda/operand.cuh"
 #include "device/cuda/project.h"
-#include "device/cuda/source.h"
-#include "device/cuda/strips.h"
 
 namespace cuda {
-
-constexpr int kHeldBlocks = 2;  // blocks of 64 inputs whose activations a warp holds in registers
 
 // ---- weights on their way into shared memory ----------------------------------------------------------------------------
 
@@ -51,181 +47,8 @@ __device__ __forceinline__ void await_arrival(uint64_t* barrier, uint32_t parity
 #endif
 }
 
-// ---- tensor cores -------------------------------------------------------------------------------------------------------
-
-__device__ __forceinline__ void multiply_halves(float (&sum)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, const uint32_t (&b)[2]) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b[0]), "r"(b[1]));
-}
-__device__ __forceinline__ uint32_t half_pair(float v) {
-  const __half2 pair = __float2half2_rn(v);
-  return reinterpret_cast<const uint32_t&>(pair);
-}
-__device__ __forceinline__ uint32_t halves_of(float low, float high) {  // saturating
-  const __half2 pair = __floats2half2_rn(fminf(fmaxf(low, -65504.0f), 65504.0f), fminf(fmaxf(high, -65504.0f), 65504.0f));
-  return reinterpret_cast<const uint32_t&>(pair);
-}
-
-template <Codes C> constexpr bool is_nibbles = C == Codes::u4 || C == Codes::u5 || C == Codes::u6;
-
-// Codes of a block as a lane holds them, and the A fragment of one slab: halves 1024 + code, of odd slabs of nibbles 1024 + 16 * code, of bytes 1152 + code.
-template <Codes C> struct LaneCodes {
-  uint4 words[C == Codes::f16 ? 4 : C == Codes::s8 ? 2 : 1];
-  uint32_t planes[2];
-  __device__ __forceinline__ void read(const uint8_t* codes, int lane) {
-#pragma unroll
-    for (int i = 0; i < (C == Codes::f16 ? 4 : C == Codes::s8 ? 2 : 1); i++) words[i] = *reinterpret_cast<const uint4*>(codes + 512 * i + 16 * lane);
-    if constexpr (C == Codes::u5 || C == Codes::u6) planes[0] = *reinterpret_cast<const uint32_t*>(codes + 512 + 4 * lane);
-    if constexpr (C == Codes::u6) planes[1] = *reinterpret_cast<const uint32_t*>(codes + 640 + 4 * lane);
-  }
-  __device__ __forceinline__ static uint32_t moved(uint32_t plane, int from, int to) { return (from <= to ? plane << (to - from) : plane >> (from - to)) & (0x00010001u << to); }
-  template <int Slab> __device__ __forceinline__ void slab(uint32_t (&a)[4]) const {
-    if constexpr (C == Codes::f16) {
-      a[0] = words[Slab].x, a[1] = words[Slab].y, a[2] = words[Slab].z, a[3] = words[Slab].w;
-    } else if constexpr (C == Codes::s8) {
-      const uint32_t low = (Slab & 1 ? words[Slab / 2].z : words[Slab / 2].x) ^ 0x80808080u, high = (Slab & 1 ? words[Slab / 2].w : words[Slab / 2].y) ^ 0x80808080u;
-      a[0] = __byte_perm(low, 0x64646464u, 0x4140), a[1] = __byte_perm(high, 0x64646464u, 0x4140), a[2] = __byte_perm(low, 0x64646464u, 0x4342), a[3] = __byte_perm(high, 0x64646464u, 0x4342);
-    } else {
-      constexpr bool odd = Slab & 1;
-      constexpr uint32_t mask = odd ? 0x00f000f0u : 0x000f000fu;
-      const uint32_t low = Slab < 2 ? words[0].x : words[0].z, high = Slab < 2 ? words[0].y : words[0].w;
-      a[0] = (low & mask) | 0x64006400u, a[1] = (high & mask) | 0x64006400u, a[2] = (low >> 8 & mask) | 0x64006400u, a[3] = (high >> 8 & mask) | 0x64006400u;
-      if constexpr (C == Codes::u5 || C == Codes::u6) {
-        constexpr int pair = 8 * (Slab / 2) + 2 * odd, to = odd ? 8 : 4;
-        a[0] |= moved(planes[0], pair, to), a[2] |= moved(planes[0], pair + 1, to), a[1] |= moved(planes[0], pair + 4, to), a[3] |= moved(planes[0], pair + 5, to);
-        if constexpr (C == Codes::u6) a[0] |= moved(planes[1], pair, to + 1), a[2] |= moved(planes[1], pair + 1, to + 1), a[1] |= moved(planes[1], pair + 4, to + 1), a[3] |= moved(planes[1], pair + 5, to + 1);
-      }
-    }
-  }
-};
-
-struct RowScales { float scale[2], min[2]; };  // of rows r and r + 8
-template <Scales S, int G> __device__ __forceinline__ RowScales row_scales(const uint8_t* block, int g, int r) {
-  const auto pair_of_halves = [](uint32_t bits) { return __half22float2(reinterpret_cast<const __half2&>(bits)); };
-  RowScales out{};
-  if constexpr (S == Scales::f16) {
-    const float2 s = pair_of_halves(*reinterpret_cast<const uint32_t*>(block + 32 * g + 4 * r));
-    out.scale[0] = s.x, out.scale[1] = s.y;
-  } else if constexpr (S == Scales::f16_min || S == Scales::bf16_min) {
-    const uint2 bits = *reinterpret_cast<const uint2*>(block + 64 * g + 8 * r);
-    if constexpr (S == Scales::bf16_min) {
-      out.scale[0] = __uint_as_float(bits.x << 16), out.scale[1] = __uint_as_float(bits.x & 0xffff0000u), out.min[0] = __uint_as_float(bits.y << 16), out.min[1] = __uint_as_float(bits.y & 0xffff0000u);
-    } else {
-      const float2 s = pair_of_halves(bits.x), m = pair_of_halves(bits.y);
-      out.scale[0] = s.x, out.scale[1] = s.y, out.min[0] = m.x, out.min[1] = m.y;
-    }
-  } else if constexpr (S == Scales::f32_min) {
-    const float4 v = *reinterpret_cast<const float4*>(block + 128 * g + 16 * r);
-    out.scale[0] = v.x, out.scale[1] = v.y, out.min[0] = v.z, out.min[1] = v.w;
-  } else if constexpr (S == Scales::super) {
-    const float2 d = pair_of_halves(*reinterpret_cast<const uint32_t*>(block + 4 * r));
-    const uint16_t sub = *reinterpret_cast<const uint16_t*>(block + 32 + 16 * g + 2 * r);
-    out.scale[0] = d.x * static_cast<float>(static_cast<int8_t>(sub & 255)), out.scale[1] = d.y * static_cast<float>(static_cast<int8_t>(sub >> 8));
-  } else if constexpr (S == Scales::super_min) {
-    const uint2 bits = *reinterpret_cast<const uint2*>(block + 8 * r);
-    const uint32_t sub = *reinterpret_cast<const uint32_t*>(block + 64 + 32 * g + 4 * r);
-    const float2 d = pair_of_halves(bits.x), m = pair_of_halves(bits.y);
-    out.scale[0] = d.x * static_cast<float>(sub & 255), out.scale[1] = d.y * static_cast<float>(sub >> 8 & 255);
-    out.min[0] = -m.x * static_cast<float>(sub >> 16 & 255), out.min[1] = -m.y * static_cast<float>(sub >> 24);
-  }
-  return out;
-}
-
-// ---- activations --------------------------------------------------------------------------------------------------------
-
-// B fragments of up to kHeldBlocks blocks: lane (n = lane / 4, c = lane % 4) holds inputs 2c, 2c + 1 and 2c + 8, 2c + 9 of each slab, of row n.
-struct Inputs { uint32_t b[kHeldBlocks][kSlabs][2]; };
-
-// From halves in shared memory, [rows][stride], first the warp's own block 0; rows beyond n are read from 16 bytes of zeros.
-template <Codes C> __device__ __forceinline__ void load_inputs(Inputs& in, const __half* x, int stride, int n, const void* zeros, int n_blocks, int lane) {
-#pragma unroll
-  for (int i = 0; i < kHeldBlocks; i++) {
-    if (i >= n_blocks) break;
-#pragma unroll
-    for (int s = 0; s < kSlabs; s += 2) {
-      const int row = lane & 7, piece = lane >> 3;
-      const uint32_t at = shared_address(row < n ? static_cast<const void*>(x + row * stride + 64 * i + 16 * s + 8 * piece) : zeros);
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(in.b[i][s][0]), "=r"(in.b[i][s][1]), "=r"(in.b[i][s + 1][0]), "=r"(in.b[i][s + 1][1]) : "r"(at) : "memory");
-      if constexpr (is_nibbles<C>) {  // odd slabs' codes come times 16
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-          const __half2 v = __hmul2(reinterpret_cast<const __half2&>(in.b[i][s + 1][j]), __float2half2_rn(0.0625f));
-          in.b[i][s + 1][j] = reinterpret_cast<const uint32_t&>(v);
-        }
-      }
-    }
-  }
-}
-
-// What does not depend on the weights, a group and a row each: what the sums start with (minus what the halves of codes have too much), and the sum of
-// the inputs for mins. Tables [block][group][8 rows].
-template <Codes C, Scales S, int G> __device__ __forceinline__ void fill_tables(const Inputs& in, int offset, int n_blocks, float* start, float* sums, int lane) {
-  if constexpr (C == Codes::f16) {
-    return;
-  } else {
-    const uint32_t even = half_pair(C == Codes::s8 ? -1152.0f - offset : -1024.0f - offset), odd = half_pair(C == Codes::s8 ? -1152.0f - offset : -1024.0f - 16.0f * offset);
-    const uint32_t one = half_pair(1.0f), sixteen = half_pair(is_nibbles<C> ? 16.0f : 1.0f);
-#pragma unroll
-    for (int i = 0; i < kHeldBlocks; i++) {
-      if (i >= n_blocks) break;
-#pragma unroll
-      for (int g = 0; g < G; g++) {
-        float begin[4] = {}, sum[4] = {};
-#pragma unroll
-        for (int s = g * kSlabs / G; s < (g + 1) * kSlabs / G; s++) {
-          const uint32_t a = s & 1 ? odd : even, w = s & 1 ? sixteen : one;
-          multiply_halves(begin, a, a, a, a, in.b[i][s]);
-          if constexpr (has_min(S)) multiply_halves(sum, w, w, w, w, in.b[i][s]);
-        }
-        if (lane < 4) {
-          *reinterpret_cast<float2*>(start + (i * G + g) * 8 + 2 * lane) = float2{begin[0], begin[1]};
-          if constexpr (has_min(S)) *reinterpret_cast<float2*>(sums + (i * G + g) * 8 + 2 * lane) = float2{sum[0], sum[1]};
-        }
-      }
-    }
-  }
-}
-
-// acc += one block of a strip (in shared memory) times its inputs. acc: rows r (0, 1) and r + 8 (2, 3), columns 2c and 2c + 1.
-template <Codes C, Scales S, int G>
-__device__ __forceinline__ void block_product(const uint8_t* block, const uint32_t (&b)[kSlabs][2], const float* start, const float* sums, int lane, float (&acc)[4]) {
-  const int r = lane >> 2, c = lane & 3;
-  LaneCodes<C> codes;
-  codes.read(block + scale_bytes(S, G), lane);
-  uint32_t a[kSlabs][4];
-  codes.template slab<0>(a[0]), codes.template slab<1>(a[1]), codes.template slab<2>(a[2]), codes.template slab<3>(a[3]);
-  if constexpr (C == Codes::f16) {
-#pragma unroll
-    for (int s = 0; s < kSlabs; s++) multiply_halves(acc, a[s][0], a[s][1], a[s][2], a[s][3], b[s]);
-  } else {
-#pragma unroll
-    for (int g = 0; g < G; g++) {
-      const float2 begin = *reinterpret_cast<const float2*>(start + g * 8 + 2 * c);
-      float sum[4] = {begin.x, begin.y, begin.x, begin.y};
-#pragma unroll
-      for (int s = g * kSlabs / G; s < (g + 1) * kSlabs / G; s++) multiply_halves(sum, a[s][0], a[s][1], a[s][2], a[s][3], b[s]);
-      const RowScales rows = row_scales<S, G>(block, g, r);
-#pragma unroll
-      for (int i = 0; i < 4; i++) acc[i] = fmaf(rows.scale[i / 2], sum[i], acc[i]);
-      if constexpr (has_min(S)) {
-        const float2 x = *reinterpret_cast<const float2*>(sums + g * 8 + 2 * c);
-        acc[0] = fmaf(rows.min[0], x.x, acc[0]), acc[1] = fmaf(rows.min[0], x.y, acc[1]), acc[2] = fmaf(rows.min[1], x.x, acc[2]), acc[3] = fmaf(rows.min[1], x.y, acc[3]);
-      }
-    }
-  }
-}
-
-// This lane's sums of one strip into [rows][16].
-__device__ __forceinline__ void store_sums(float* to, const float (&acc)[4], int n, int lane) {
-  const int r = lane >> 2, column = 2 * (lane & 3);
-  if (column < n) to[column * kStripRows + r] = acc[0], to[column * kStripRows + r + 8] = acc[2];
-  if (column + 1 < n) to[(column + 1) * kStripRows + r] = acc[1], to[(column + 1) * kStripRows + r + 8] = acc[3];
-}
-
 // ---- where a stage's input comes from -----------------------------------------------------------------------------------
 
-// Code that runs once a launch is fetched once a launch: what most stages do not need stays out of line.
 __device__ __forceinline__ float quick_sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
 __device__ __forceinline__ float activated(Activation kind, float g) {
   if (kind == Activation::silu) return g * quick_sigmoid(g);
@@ -239,74 +62,130 @@ __device__ __forceinline__ float4 quad_at(const float* row, int k, int cols) {
   return ragged_quad(row, k, cols);
 }
 
-// Of normed_heads: 1 / rms of a head, by one warp; all lanes get it.
-__device__ __forceinline__ float head_factor(const Source& s, int m, int head, int lane) {
-  const float* x = s.x + static_cast<int64_t>(m) * s.x_stride + static_cast<int64_t>(head) * s.head_dim;
-  float squares = 0;
-  for (int i = lane; i < s.head_dim; i += 32) squares += x[i] * x[i];
-  return rsqrtf(warp_sum(squares) / static_cast<float>(s.head_dim) + s.eps);
-}
-__device__ __forceinline__ float4 source_weights(const Source& s, int k, int cols) {
-  if (s.kind == SourceKind::normed_heads) return k < cols ? quad_at(s.gain, k % s.head_dim, s.head_dim) : float4{0, 0, 0, 0};
-  return s.gain ? quad_at(s.gain, k, cols) : float4{1, 1, 1, 1};
-}
-// 1 / rms of the heads in which 128 inputs from `first` on lie, for any head width: the lane's own.
-__device__ __noinline__ inline float any_head_factor(const Source& s, int m, int k, int cols, int lane) {
-  const int first = __shfl_sync(~0u, k, 0), last = min(first + 127, cols - 1);
-  float factor = 1;
-  for (int head = first / s.head_dim; head <= last / s.head_dim; head++) {
-    const float f = head_factor(s, m, head, lane);
-    if (k / s.head_dim == head) factor = f;
+// A lane's inputs of a chunk: pairs 8 apart. `whole`: pairs are aligned and within the row; else zeros behind its end.
+template <int N> struct Pairs { float2 at[N]; };
+template <int N> __device__ __forceinline__ Pairs<N> read_pairs(const float* row, int k, int cols, bool whole) {
+  Pairs<N> out;
+  if (whole) {
+#pragma unroll
+    for (int i = 0; i < N; i++) out.at[i] = *reinterpret_cast<const float2*>(row + k + 8 * i);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; i++) out.at[i] = float2{k + 8 * i < cols ? row[k + 8 * i] : 0.0f, k + 8 * i + 1 < cols ? row[k + 8 * i + 1] : 0.0f};
   }
-  return factor;
+  return out;
 }
-// Inputs k .. k + 3 of row m of a source with a gate, by one warp whose lanes hold neighbouring quads.
-__device__ __forceinline__ float4 gated_quad(const Source& s, int m, int k, int cols, const float4& weights, int lane, bool whole_heads) {
-  float4 v = quad_at(s.x + static_cast<int64_t>(m) * s.x_stride, k, cols), g = quad_at(s.g + static_cast<int64_t>(m) * s.g_stride, k, cols);
-  if (s.kind == SourceKind::paired) return {activated(s.activation, v.x) * g.x, activated(s.activation, v.y) * g.y, activated(s.activation, v.z) * g.z, activated(s.activation, v.w) * g.w};
-  const float4 gate{quick_sigmoid(g.x), quick_sigmoid(g.y), quick_sigmoid(g.z), quick_sigmoid(g.w)};
-  if (s.kind == SourceKind::gated) return {v.x * gate.x, v.y * gate.y, v.z * gate.z, v.w * gate.w};
-  const float factor = s.head_dim == 128 && whole_heads ? rsqrtf(warp_sum(v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w) * (1.0f / 128) + s.eps) : any_head_factor(s, m, k, cols, lane);
-  g.x *= gate.x, g.y *= gate.y, g.z *= gate.z, g.w *= gate.w;
-  return {v.x * factor * weights.x * g.x, v.y * factor * weights.y * g.y, v.z * factor * weights.z * g.z, v.w * factor * weights.w * g.w};
-}
-// The same for any source. whole_heads: the warp's 128 inputs begin at a multiple of 128. `weights`: source_weights, read ahead. Of rms the caller multiplies by the row's own factor afterwards: it is the same for all
-// inputs, so nobody has to wait for it; `squares` gets what it is made of.
-__device__ __forceinline__ float4 source_quad(const Source& s, int m, int k, int cols, const float4& weights, int lane, bool whole_heads, float& squares) {
-  if (s.kind > SourceKind::rms) return gated_quad(s, m, k, cols, weights, lane, whole_heads);
-  const float4 v = quad_at(s.x + static_cast<int64_t>(m) * s.x_stride, k, cols);
-  squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
-  if (s.kind == SourceKind::plain) return v;
-  return {v.x * weights.x, v.y * weights.y, v.z * weights.z, v.w * weights.w};
+template <int N> __device__ __forceinline__ Pairs<N> ones() {
+  Pairs<N> out;
+#pragma unroll
+  for (int i = 0; i < N; i++) out.at[i] = {1, 1};
+  return out;
 }
 
-// A warp's inputs as halves in shared memory, [n][stride]: blocks [warp * each, (warp + 1) * each) of rows first_row .. + n of the source. Of rms also the sum of
-// their squares, to squares[warp * n + row]. `ahead`: source_weights of the lane's first quad. All lanes take part.
-__device__ __forceinline__ void make_inputs(const Source& source, int cols, int each, int first_row, int n, __half* to, int stride, float* squares, int warp, int lane, const float4& ahead) {
-  const int first = warp * each * kBlockInputs, inputs = each * kBlockInputs;
-#pragma unroll 1
-  for (int m = 0; m < n; m++) {
-    float sum = 0;
-#pragma unroll 1
-    for (int p = 4 * lane; p < inputs + 4 * lane; p += 128) {
-      const int k = first + p;
-      const float4 weights = p < 128 ? ahead : source_weights(source, k, cols);
-      const float4 v = source_quad(source, first_row + m, p < inputs ? k : cols, cols, weights, lane, (each & 1) == 0, sum);
-      if (p < inputs) *reinterpret_cast<uint2*>(to + m * stride + p) = uint2{halves_of(v.x, v.y), halves_of(v.z, v.w)};
-    }
-    if (source.kind == SourceKind::rms) {
-      sum = warp_sum(sum);
-      if (lane == 0) squares[warp * n + m] = sum;
+// Of normed_heads: 1 / rms of a head, by one warp; all lanes get it.
+__device__ __forceinline__ float head_factor(const Source& s, const float* x, int head, int lane) {
+  float squares = 0;
+  for (int i = lane; i < s.head_dim; i += 32) squares = fmaf(x[head * s.head_dim + i], x[head * s.head_dim + i], squares);
+  return rsqrtf(warp_sum(squares) / static_cast<float>(s.head_dim) + s.eps);
+}
+
+// How one warp makes the operands of its chunks. Gated: sources with a second input.
+template <Codes C, int G, bool Gated> struct Maker {
+  using Shape = Chunk<C, G>;
+  static constexpr int N = Shape::pairs;
+  struct Raw { Pairs<N> x, g; };
+  const Source& source;
+  int cols, offset, lane, own;  // own: the lane's first input of a chunk
+  bool even;                    // rows and gains begin at multiples of 8 bytes
+  __device__ __forceinline__ Maker(const Source& s, int cols, int offset, int lane) : source(s), cols(cols), offset(offset), lane(lane), own(Shape::first_input(lane)) {
+    even = ((reinterpret_cast<uintptr_t>(s.x) | reinterpret_cast<uintptr_t>(s.gain) | 4 * s.x_stride) & 7) == 0 && (!Gated || ((reinterpret_cast<uintptr_t>(s.g) | 4 * s.g_stride) & 7) == 0);
+  }
+  __device__ __forceinline__ bool whole(int chunk) const { return even && (chunk + 1) * Shape::inputs <= cols; }
+  __device__ __forceinline__ bool one_head() const { return Gated && source.kind == SourceKind::normed_heads && source.head_dim == 128 && Shape::inputs == 128; }
+  // Does not depend on other kernels.
+  __device__ __forceinline__ Pairs<N> weights(int chunk) const {
+    if constexpr (Gated) {
+      if (source.kind != SourceKind::normed_heads) return ones<N>();
+      if (one_head() && even) return read_pairs<N>(source.gain, own, cols, true);
+      Pairs<N> out;
+#pragma unroll
+      for (int i = 0; i < N; i++) {
+        const int k = chunk * Shape::inputs + own + 8 * i;
+        out.at[i] = {source.gain[k % source.head_dim], source.gain[(k + 1) % source.head_dim]};
+      }
+      return out;
+    } else {
+      return source.gain ? read_pairs<N>(source.gain, chunk * Shape::inputs + own, cols, whole(chunk)) : ones<N>();
     }
   }
-}
-// What the products of a row are multiplied by.
-__device__ __forceinline__ float row_factor(const Source& source, int cols, const float* squares, int n, int m) {
-  if (source.kind != SourceKind::rms) return 1;
-  float sum = 0;
+  __device__ __forceinline__ Raw read(int row, int chunk) const {
+    Raw out;
+    out.x = read_pairs<N>(source.x + row * source.x_stride, chunk * Shape::inputs + own, cols, whole(chunk));
+    if constexpr (Gated) out.g = read_pairs<N>(source.g + row * source.g_stride, chunk * Shape::inputs + own, cols, whole(chunk));
+    return out;
+  }
+  // squares: of rms the sum over the lane's x; the caller multiplies by the row's own factor afterwards, so that nobody has to wait for it.
+  __device__ __forceinline__ Operand make(int row, int chunk, const Raw& raw, const Pairs<N>& weights, float& squares) const {
+    float2 v[N];
+    float head = 1, own_squares = 0;
+    if constexpr (true) {
 #pragma unroll
-  for (int w = 0; w < kStageWarps; w++) sum += squares[w * n + m];
-  return rsqrtf(__fdividef(sum, static_cast<float>(cols)) + source.eps);
+      for (int i = 0; i < N; i++) own_squares = fmaf(raw.x.at[i].x, raw.x.at[i].x, own_squares), own_squares = fmaf(raw.x.at[i].y, raw.x.at[i].y, own_squares);
+    }
+    if constexpr (!Gated) {
+      squares = __fadd_rn(squares, own_squares);
+#pragma unroll
+      for (int i = 0; i < N; i++) v[i] = {raw.x.at[i].x * weights.at[i].x, raw.x.at[i].y * weights.at[i].y};
+    } else if (source.kind == SourceKind::paired) {
+#pragma unroll
+      for (int i = 0; i < N; i++) v[i] = {activated(source.activation, raw.x.at[i].x) * raw.g.at[i].x, activated(source.activation, raw.x.at[i].y) * raw.g.at[i].y};
+    } else {
+      const bool heads = source.kind == SourceKind::normed_heads;
+#pragma unroll
+      for (int i = 0; i < N; i++) {
+        const float2 x = raw.x.at[i], g = raw.g.at[i], w = weights.at[i];
+        v[i] = {x.x * w.x * quick_sigmoid(g.x) * (heads ? g.x : 1.0f), x.y * w.y * quick_sigmoid(g.y) * (heads ? g.y : 1.0f)};
+      }
+      if (heads && one_head()) head = rsqrtf(fmaf(Shape::sum(own_squares), 1.0f / 128, source.eps));
+      else if (heads) multiply_heads(row, chunk, v);
+    }
+    Operand out = operand_of<C, G>(v, offset, lane);
+    if constexpr (Gated) out.scale *= head;
+    return out;
+  }
+  // Heads of any width: each is read again.
+  __device__ __forceinline__ void multiply_heads(int row, int chunk, float2 (&v)[N]) const {
+    const int first = chunk * Shape::inputs, last = min(first + Shape::inputs, cols) - 1;
+#pragma unroll 1
+    for (int head = first / source.head_dim; head <= last / source.head_dim; head++) {
+      const float factor = head_factor(source, source.x + row * source.x_stride, head, lane);
+      const int begin = head * source.head_dim - first - own, end = begin + source.head_dim;
+#pragma unroll
+      for (int i = 0; i < N; i++) {
+        if (8 * i >= begin && 8 * i < end) v[i].x *= factor;
+        if (8 * i + 1 >= begin && 8 * i + 1 < end) v[i].y *= factor;
+      }
+    }
+  }
+};
+
+// ---- sums of the warps --------------------------------------------------------------------------------------------------
+
+// [strip][row of the step][16 rows][kSumStride warps]
+constexpr int kSumStride = kStageWarps + 4;
+__device__ __forceinline__ float sum_of_warps(const float* from) {
+  float4 v[kStageWarps / 4];
+#pragma unroll
+  for (int i = 0; i < kStageWarps / 4; i++) v[i] = reinterpret_cast<const float4*>(from)[i];
+  float sum[kStageWarps / 4];
+#pragma unroll
+  for (int i = 0; i < kStageWarps / 4; i++) sum[i] = __fadd_rn(__fadd_rn(v[i].x, v[i].y), __fadd_rn(v[i].z, v[i].w));
+  return __fadd_rn(__fadd_rn(sum[0], sum[1]), __fadd_rn(sum[2], sum[3]));
+}
+// What the products of a row are multiplied by. squares: [row of the step][warps]
+__device__ __forceinline__ float row_factor(const Source& source, int cols, const float* squares, int m) {
+  if (source.kind != SourceKind::rms) return 1;
+  return rsqrtf(__fdividef(sum_of_warps(squares + m * kStageWarps), static_cast<float>(cols)) + source.eps);
 }
 
 }  // namespace cuda
