@@ -140,6 +140,7 @@ __device__ bool has_order(const SampleSpec& s, const Row& row) { return is_limit
 
 // Where a bin is added up: neighbours, which fill up at the same time, lie apart, because additions to one line of memory wait for each other.
 __device__ int32_t place_of(int32_t bin) { return bin < 0 ? bin : bin % (kSampleBins / 4) * 4 + bin / (kSampleBins / 4); }
+__device__ int32_t bin_at(int32_t place) { return place % 4 * (kSampleBins / 4) + place / 4; }
 
 // Which interval a logit lies in; the order of logits is that of bins.
 __device__ int32_t bin_of(const Plan& p, float logit) {
@@ -225,25 +226,25 @@ __device__ void find_ranges(Plan& p, const SampleSpec& spec, bool limited, const
   p.draw.last = least == most ? p.draw.first : bin_with(mass, target_of(most, spec.uniform) + 1);
 }
 
-__device__ void scan_bins(const Scratch& s, uint64_t* mass, uint32_t* count) {
-  uint64_t m[kBinsEach], masses = 0;
-  uint32_t c[kBinsEach], counts = 0;
-  const int32_t first = threadIdx.x * kBinsEach;
+// What was added up in each bin becomes what lies before it, here and in the row's memory. Global memory is read and written in its own order.
+template <class T> __device__ void scan_bins(T* global, T* here) {
 #pragma unroll
   for (int j = 0; j < kBinsEach; j++) {
-    m[j] = __ldcg(s.mass + place_of(first + j)), c[j] = __ldcg(s.count + place_of(first + j));
-    masses += m[j], counts += c[j];
+    const int32_t place = static_cast<int32_t>(threadIdx.x) + j * kSampleThreads;
+    here[bin_at(place)] = __ldcg(global + place);
   }
-  const Scanned<uint64_t> mass_scan = scanned(masses);
-  const Scanned<uint32_t> count_scan = scanned(counts);
-  masses = mass_scan.before, counts = count_scan.before;
-#pragma unroll
-  for (int j = 0; j < kBinsEach; j++) {
-    mass[first + j] = s.mass[first + j] = masses, count[first + j] = s.count[first + j] = counts;
-    masses += m[j], counts += c[j];
-  }
-  if (threadIdx.x == 0) mass[kSampleBins] = s.mass[kSampleBins] = mass_scan.total, count[kSampleBins] = s.count[kSampleBins] = count_scan.total;
   __syncthreads();
+  T each[kBinsEach], sum = 0;
+  const int32_t first = static_cast<int32_t>(threadIdx.x) * kBinsEach;
+#pragma unroll
+  for (int j = 0; j < kBinsEach; j++) sum += each[j] = here[first + j];
+  const Scanned<T> sums = scanned(sum);
+  T before = sums.before;
+#pragma unroll
+  for (int j = 0; j < kBinsEach; j++) here[first + j] = before, before += each[j];
+  if (threadIdx.x == 0) here[kSampleBins] = sums.total;
+  __syncthreads();
+  for (int b = threadIdx.x; b <= kSampleBins; b += kSampleThreads) global[b] = here[b];
 }
 
 // A logit that at least k reach, so that the k largest lie above: the k-th largest of the chunks' peaks. Minus infinity where there are too few.
@@ -255,6 +256,7 @@ __device__ float kth_peak(const Scratch& s, int32_t n_chunks, int32_t k) {
   peaks[t] = t < n_chunks ? s.peaks[t] : 0;
   __syncthreads();
   int32_t larger = 0;
+#pragma unroll 16
   for (int32_t c = 0; c < n_chunks; c++) larger += peaks[c] > peaks[t];
   if (t < n_chunks && larger == k - 1) found = value_of(key_of(peaks[t]));
   __syncthreads();
@@ -308,7 +310,8 @@ __global__ void __launch_bounds__(kSampleThreads) sample_weigh(const SampleArgs 
     return;
   }
   if (!is_last(a)) return;
-  scan_bins(s, mass, count);
+  scan_bins(s.mass, mass);
+  if (limited) scan_bins(s.count, count);
   find_ranges(p, spec, limited, mass, count);
   if (threadIdx.x == 0) *s.plan = p;
 }
@@ -354,15 +357,15 @@ struct SortedList {
     __shared__ int32_t begin;
     __shared__ Run run;
     __syncthreads();
-    const auto bin_at = [&](int32_t i) { return bin_of(p, value_of(key_of(entries[i]))); };
+    const auto bin_of_entry = [&](int32_t i) { return bin_of(p, value_of(key_of(entries[i]))); };
     for (int32_t i = threadIdx.x; i < n; i += kSampleThreads)
-      if (bin_at(i) == bin && (i == 0 || bin_at(i - 1) != bin)) begin = i;
+      if (bin_of_entry(i) == bin && (i == 0 || bin_of_entry(i - 1) != bin)) begin = i;
     __syncthreads();
     uint64_t before = 0;
     uint32_t count = 0;
     for (int32_t tile = begin; tile < n && before < wanted.mass && count < wanted.count; tile += kSampleThreads, count += kSampleThreads) {
       const int32_t i = tile + static_cast<int32_t>(threadIdx.x);
-      const bool inside = i < n && bin_at(i) == bin;
+      const bool inside = i < n && bin_of_entry(i) == bin;
       const uint64_t m = inside ? mass_of(value_of(key_of(entries[i])), p.best, temperature) : 0;
       const Scanned<uint64_t> sums = scanned(m);
       const uint64_t behind = before + sums.before + m;
@@ -478,19 +481,21 @@ __global__ void __launch_bounds__(kSampleThreads) sample_draw(const SampleArgs a
   if (takes_largest(spec)) return;
   const Row row = row_of(a, spec);
   const Scratch s = scratch_of(a);
+  const int32_t first = blockIdx.x * kSampleChunk + threadIdx.x;
+  float x[kEach];
+#pragma unroll
+  for (int j = 0; j < kEach; j++) x[j] = row[first + j * kSampleThreads];
   const Plan p = *s.plan;
   if (p.way == Way::done) return;
   if (p.way == Way::by_id) return draw_by_id(a, spec, row, s, p);
   const auto in = [](const Range& r, int32_t bin) { return bin >= r.first && bin <= r.last; };
-  const int32_t first = blockIdx.x * kSampleChunk + threadIdx.x;
 #pragma unroll
   for (int j = 0; j < kEach; j++) {
-    const float x = row[first + j * kSampleThreads];
-    if (!(x > -INFINITY && p.best - x <= p.reach)) continue;
-    const int32_t bin = bin_of(p, x);
-    if (!(in(p.top_k, bin) || in(p.top_p, bin) || in(p.draw, bin)) || mass_of(x, p.best, spec.temperature) == 0) continue;
+    if (!(x[j] > -INFINITY && p.best - x[j] <= p.reach)) continue;
+    const int32_t bin = bin_of(p, x[j]);
+    if (!(in(p.top_k, bin) || in(p.top_p, bin) || in(p.draw, bin)) || mass_of(x[j], p.best, spec.temperature) == 0) continue;
     const uint32_t at = atomicAdd(&s.plan->n_listed, 1u);
-    if (at < kSampleList) s.list[at] = entry_of(key_of(x), first + j * kSampleThreads);
+    if (at < kSampleList) s.list[at] = entry_of(key_of(x[j]), first + j * kSampleThreads);
   }
   if (!is_last(a)) return;
   const auto n = static_cast<int32_t>(__ldcg(&s.plan->n_listed));
