@@ -74,7 +74,7 @@ const Case kCases[] = {{{16, 32, 128, 128, false}, 4, 600, 0.05f}, {{2, 4, 128, 
 TEST(GatedDelta, OfAPromptInChunksAndWhatFollowsEqualsDouble) {
   for (const Case& c : kCases) {
     const Data x = data_of(c);
-    const std::vector<double> want = delta_twin::twin(c, x);
+    const std::vector<double> want = delta_twin::twin(c, x, in_parallel);
     for (const Precision precision : kPrecisions) {
       for (const std::vector<int>& chunks : {std::vector{c.rows}, {1}, {c.rows - 20, 1}, {64, 1, 2}, {97, 33, 1}, {65, 63}}) {
         if (chunks[0] == 1 && c.rows > 300) continue;
@@ -102,7 +102,7 @@ TEST(GatedDelta, OfSeveralSequencesInAStep) {
       rig.feed(prompts), rig.feed(mixed), rig.feed(decode), rig.feed(rest);
       size_t i = 0;
       for (const Data* x : {&a, &b, &d}) {
-        expect_close(rig.out[i], delta_twin::twin(c, *x), c.values(), bounds(precision).chain, describe(c, "delta together", precision) + ", sequence " + std::to_string(i));
+        expect_close(rig.out[i], delta_twin::twin(c, *x, in_parallel), c.values(), bounds(precision).chain, describe(c, "delta together", precision) + ", sequence " + std::to_string(i));
         i++;
       }
     }

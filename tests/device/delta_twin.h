@@ -36,20 +36,25 @@ struct Data {
   }
 };
 
-inline std::vector<double> twin(const Case& c, const Data& x) {
+// for_each(n, f) calls f(0) to f(n - 1), in any order: value heads have nothing to do with each other.
+template <class ForEach> std::vector<double> twin(const Case& c, const Data& x, ForEach&& for_each) {
   const DeltaDims& d = c.d;
   const int64_t width = c.channels();
-  std::vector<double> state(static_cast<size_t>(c.values() * d.key_dim)), out(static_cast<size_t>(c.rows * c.values())), y(static_cast<size_t>(width));
-  for (int t = 0; t < c.rows; t++) {
+  std::vector<double> out(static_cast<size_t>(c.rows * c.values())), mixed(static_cast<size_t>(c.rows * width));
+  for_each(c.rows, [&](int64_t t) {
     for (int64_t i = 0; i < width; i++) {
       double sum = 0;
       for (int j = 0; j < c.kernel; j++)
-        if (const int from = t - c.kernel + 1 + j; from >= 0) sum += double{x.taps[static_cast<size_t>(j * width + i)]} * x.qkv[static_cast<size_t>(from * width + i)];
-      y[static_cast<size_t>(i)] = sum * sigmoid(sum);
+        if (const int64_t from = t - c.kernel + 1 + j; from >= 0) sum += double{x.taps[static_cast<size_t>(j * width + i)]} * x.qkv[static_cast<size_t>(from * width + i)];
+      mixed[static_cast<size_t>(t * width + i)] = sum * sigmoid(sum);
     }
-    for (int h = 0; h < d.n_value_heads; h++) {
-      const int key_head = d.tiled ? h % d.n_key_heads : h / (d.n_value_heads / d.n_key_heads);
-      const double *q = &y[static_cast<size_t>(key_head * d.key_dim)], *k = q + c.keys(), *v = &y[static_cast<size_t>(2 * c.keys() + h * d.value_dim)];
+  });
+  for_each(d.n_value_heads, [&](int64_t h) {
+    std::vector<double> state(static_cast<size_t>(d.value_dim * d.key_dim));
+    const int64_t key_head = d.tiled ? h % d.n_key_heads : h / (d.n_value_heads / d.n_key_heads);
+    for (int64_t t = 0; t < c.rows; t++) {
+      const double* const y = &mixed[static_cast<size_t>(t * width)];
+      const double *q = y + key_head * d.key_dim, *k = q + c.keys(), *v = y + 2 * c.keys() + h * d.value_dim;
       double nq = 0, nk = 0, square = 0;
       for (int i = 0; i < d.key_dim; i++) nq += q[i] * q[i], nk += k[i] * k[i];
       nq = 1 / std::sqrt(nq + 1e-6) / std::sqrt(d.key_dim), nk = 1 / std::sqrt(nk + 1e-6);
@@ -57,7 +62,7 @@ inline std::vector<double> twin(const Case& c, const Data& x) {
       const double decay = std::exp(x.neg_exp_a[static_cast<size_t>(h)] * std::log1p(std::exp(double{x.a[at]} + x.dt_bias[static_cast<size_t>(h)]))), beta = sigmoid(x.b[at]);
       double* const o = &out[at * static_cast<size_t>(d.value_dim)];
       for (int j = 0; j < d.value_dim; j++) {
-        double* const s = &state[static_cast<size_t>((h * d.value_dim + j) * d.key_dim)];
+        double* const s = &state[static_cast<size_t>(j * d.key_dim)];
         double m = 0;
         for (int i = 0; i < d.key_dim; i++) m += (s[i] *= decay) * k[i] * nk;
         for (int i = 0; i < d.key_dim; i++) o[j] += (s[i] += k[i] * nk * (v[j] - m) * beta) * q[i] * nq;
@@ -68,8 +73,11 @@ inline std::vector<double> twin(const Case& c, const Data& x) {
         o[j] *= x.gain[static_cast<size_t>(j)] / std::sqrt(square / d.value_dim + kEps) * z * sigmoid(z);
       }
     }
-  }
+  });
   return out;
+}
+inline std::vector<double> twin(const Case& c, const Data& x) {
+  return twin(c, x, [](int64_t n, auto&& f) { for (int64_t i = 0; i < n; i++) f(i); });
 }
 
 }  // namespace delta_twin
