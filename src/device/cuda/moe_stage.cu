@@ -8,6 +8,8 @@ namespace cuda {
 namespace {
 
 constexpr int kThreads = 32 * kStageWarps;
+// So few that a block of 9 experts (576 threads) fits beside one of another stage (512 threads of 64): each begins to pull its weights while the other computes.
+constexpr int kDownRegisters = 56;
 
 // f(rank, expert, score as a key) by the lane that holds it, for ranks 0 to last; then the sum of exp(score - best) where it is wanted.
 template <class F> __device__ __forceinline__ float choices(const RouteSource& r, const float* scores, int last, bool all, int lane, F&& f) {
@@ -134,7 +136,7 @@ struct DownShared {
 };
 
 // A block is one strip of the outputs; two warps an expert, each half of its inputs.
-template <Codes C, Scales S, int G> __global__ void __launch_bounds__(1024, 1) experts_down(const __grid_constant__ ExpertsDownArgs a) {
+template <Codes C, Scales S, int G> __global__ void __maxnreg__(kDownRegisters) experts_down(const __grid_constant__ ExpertsDownArgs a) {
   extern __shared__ __align__(128) uint8_t shared[];
   using Shape = Chunk<C, G>;
   constexpr int block_size = block_bytes(C, S, G);

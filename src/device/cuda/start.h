@@ -14,7 +14,7 @@ struct Gpu {
   size_t most_shared = 48 << 10;  // bytes a thread block may have
   std::string why;   // this one: "the only GPU here"
 };
-constexpr int liked_rows(Precision p) { return p == Precision::exact ? 2048 : 8192; }  // of a prompt in one step
+constexpr int liked_rows(Precision p) { return p == Precision::exact ? 2048 : 3072; }  // of a prompt in one step: what these take of scratch memory, with CUDA itself, stays below 1.5 GB
 Limits limits_of(const DeviceOptions& options, const Gpu& gpu);
 // The one that `options` ask for, made current for the calling thread; unsupported, and why, where none can be used.
 Result<Gpu> start_gpu(const DeviceOptions& options);
