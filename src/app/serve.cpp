@@ -11,13 +11,17 @@
 
 namespace {
 
-// What is loaded before anybody asks: the model that was named first, and whatever is pinned.
-std::vector<std::string> first_models(std::span<const ShelfModel> models, const Options& options) {
-  std::vector<std::string> names;
+// Loaded before anybody asks: the model that was named first, and whatever is pinned. Without a needed one there is no server; of several the first only comes early.
+struct FirstModel {
+  std::string name;
+  bool needed = true;
+};
+std::vector<FirstModel> first_models(std::span<const ShelfModel> models, const Options& options) {
+  std::vector<FirstModel> first;
   const bool named = !options.model.empty() || !options.locals.empty();
   for (size_t i = 0; i < models.size(); i++)
-    if (models[i].copy_of.empty() && (models[i].pinned || (i == 0 && named))) names.push_back(models[i].info.name);
-  return names;
+    if (models[i].copy_of.empty() && (models[i].pinned || (i == 0 && named))) first.push_back({models[i].info.name, models[i].pinned || models.size() == 1});
+  return first;
 }
 
 // As a client on this machine says it.
@@ -38,18 +42,22 @@ void announce(const Options& options, const ServerOptions& server, const std::st
              server.api_keys.empty() ? "" : " -H 'Authorization: Bearer YOUR-KEY'", body.dump());
 }
 
-// Loads one model after another while the server already listens. The first failure ends the server.
+// Loads one model after another while the server already listens. Failing to load a needed one ends the server.
 class Starter {
  public:
-  Starter(Shelf& shelf, std::vector<std::string> names, std::stop_source stop) : stop_(std::move(stop)), thread_([this, &shelf, names = std::move(names)] { load(shelf, names); }) {}
+  Starter(Shelf& shelf, std::vector<FirstModel> models, std::stop_source stop) : stop_(std::move(stop)), thread_([this, &shelf, models = std::move(models)] { load(shelf, models); }) {}
   bool done() const { return done_; }
   const Error* error() const { return failed_ ? &error_ : nullptr; }
 
  private:
-  void load(Shelf& shelf, const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      Status loaded = shelf.load(name, std::nullopt);
+  void load(Shelf& shelf, const std::vector<FirstModel>& models) {
+    for (const FirstModel& model : models) {
+      Status loaded = shelf.load(model.name, std::nullopt);
       if (loaded) continue;
+      if (!model.needed) {
+        note(loaded.error().message);
+        continue;
+      }
       error_ = std::move(loaded.error());
       failed_ = true;
       stop_.request_stop();
