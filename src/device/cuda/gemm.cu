@@ -1,7 +1,6 @@
 // gemm: which kernel multiplies a kind of matrix, and how many rows and stages its tiles have on this GPU.
 #include "device/cuda/gemm.h"
 #include <algorithm>
-#include <cstdlib>
 #include "device/cuda/gemm_mma.cuh"
 #include "device/cuda/gemm_hopper.cuh"
 
@@ -30,7 +29,6 @@ GemmLaunch finish_plan(const GemmDevice& device, const Strips& w, bool pair, int
   const int bytes = args.tile_rows * 128 + (slots * block_bytes(w.layout.codes, w.layout.scales, w.layout.groups) + 127) / 128 * 128, shared = device.shared_bytes - 1024;
   // Short copies are slow: as many blocks a stage as leave four stages.
   args.depth = hopper ? std::clamp(shared / (4 * bytes), 1, std::min(kGemmDepth, args.blocks)) : 1;
-  if (const char* d = getenv("DEPTH")) args.depth = hopper ? std::min(atoi(d), args.blocks) : 1;
   args.stage_bytes = args.depth * bytes;
   args.stages = std::min(hopper ? kGemmStages : 4, shared / args.stage_bytes);
   GemmLaunch launch;

@@ -17,13 +17,13 @@ float* Lowering::fold_addition(const float* y, const float** add) {
   if (!sum || sum->g || sum->a == sum->b) return nullptr;
   const float* other = sum->a == y ? sum->b : sum->a;
   if (!ready(other)) return nullptr;
-  for (const Node& n : nodes_) {  // nobody may still want what the sum overwrites
-    if (std::get_if<AddOp>(&n.op) == sum || !reads(n.op, sum->y)) continue;
-    const bool wanted = n.standing == Standing::waiting || (n.standing == Standing::deferred && std::ranges::any_of(nodes_, [&](const Node& reader) {
-                          return reader.standing == Standing::waiting && reads(reader.op, written_by(n.op));
-                        }));
-    if (wanted) return nullptr;
-  }
+  // The last sum of a layer overwrites what the layer began with: nobody may still want that.
+  const auto still_wanted = [&](const Node& n) {
+    if (std::get_if<AddOp>(&n.op) == sum || !reads(n.op, sum->y)) return false;
+    return n.standing == Standing::waiting ||
+           (n.standing == Standing::deferred && std::ranges::any_of(nodes_, [&](const Node& reader) { return reader.standing == Standing::waiting && reads(reader.op, written_by(n.op)); }));
+  };
+  if (sum->y == kept_ && std::ranges::any_of(nodes_, still_wanted)) return nullptr;
   *add = other;
   for (Node& n : nodes_)
     if (std::get_if<AddOp>(&n.op) == sum) n.standing = Standing::done;

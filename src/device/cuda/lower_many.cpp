@@ -2,10 +2,12 @@
 #include "device/cuda/gemm.h"
 #include "device/cuda/halves.h"
 #include "device/cuda/lower.h"
-#include "device/cuda/project.h"
 
 namespace cuda {
 namespace {
+
+// Up to here stages serve, whose results have the same bits for a row alone and among others.
+constexpr int64_t kMostFewRows = 64;
 
 // Products of gates may leave the range of halves: they are kept as 1 / 16 of what they are.
 constexpr float kGatedUnit = 16;
@@ -14,7 +16,7 @@ GemmDevice gemm_device(const Limits& l) { return {l.capability, l.multiprocessor
 
 }  // namespace
 
-bool Lowering::many(int64_t rows) const { return !p_.limits.exact && rows > kStageRows; }
+bool Lowering::many(int64_t rows) const { return !p_.limits.exact && rows > kMostFewRows; }
 
 // Whether all who read a tensor take it as halves.
 bool Lowering::only_as_halves(const float* x) const {
