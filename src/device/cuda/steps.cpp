@@ -137,7 +137,15 @@ Status Steps::replay(const Recording& recording) {
   return ok_status();
 }
 
+// Kernels that divide a multiprocessor's memory alike can lie on it side by side: the weights of a stage are pulled while the stage before it computes.
+void Steps::divide_alike(const Recording& recording) {
+  for (const Launch& l : recording.launches)
+    if (divided_.insert(l.kernel).second) cudaFuncSetAttribute(l.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+  cudaGetLastError();  // a wish: where it is not granted, nothing is wrong
+}
+
 Status Steps::capture(const Recording& recording, cudaGraphExec_t& to) {
+  divide_alike(recording);
   CUDA_TRY("record a step", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
   const Status launched = launch_all(recording);
   cudaGraph_t graph = nullptr;

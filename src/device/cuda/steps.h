@@ -1,6 +1,7 @@
 // steps: runs what was recorded: sends its tables, launches its kernels or replays them as a graph, and lets the host go on meanwhile.
 #pragma once
 #include <optional>
+#include <unordered_set>
 #include "device/cuda/graphs.h"
 #include "device/cuda/profile.h"
 #include "device/cuda/recording.h"
@@ -32,11 +33,13 @@ class Steps {
   Status launch(const Recording& recording, const Launch& l, bool overlap_with_last);
   Status launch_all(const Recording& recording);
   Status replay(const Recording& recording);
+  void divide_alike(const Recording& recording);
   Status capture(const Recording& recording, cudaGraphExec_t& graph);
 
   Tables& tables_;
   const bool overlap_;  // kernels may start while the one before them still runs
   std::unordered_map<const void*, uint32_t> allowed_shared_;  // dynamic shared memory that a kernel may have by now
+  std::unordered_set<const void*> divided_;  // kernels that have been told to leave most of a multiprocessor's memory for sharing
   cudaStream_t stream_ = nullptr;
   void* tables_memory_ = nullptr;
   int32_t *which_on_device_ = nullptr, *drawn_on_host_ = nullptr;
