@@ -283,7 +283,7 @@ Recording whole_step(StripLayout l) {
       DeltaArgs d{};
       d.qkv = y, d.z = y + channels, d.a = gates, d.b = gates + heads, d.taps = floats(4 * channels, -0.3f, 0.3f), d.neg_exp_a = floats(heads, -1, -0.5f), d.dt_bias = floats(heads, 0, 1), d.gain = nullptr;
       d.y = o, d.history = floats(4 * channels, 0, 0), d.state = floats(heads * dim * dim, 0, 0), d.step.sequences = sequences;
-      d.rows = 1, d.n_sequences = 1, d.n_key_heads = 16, d.n_value_heads = heads, d.key_dim = dim, d.value_dim = dim, d.kernel = 4, d.eps = 1e-6f, d.decoding = true;
+      d.rows = 1, d.n_sequences = 1, d.n_key_heads = 16, d.n_value_heads = heads, d.key_dim = dim, d.value_dim = dim, d.kernel = 4, d.eps = 1e-6f;
       const DeltaStep step = delta_step(dim, 4);
       r.push("mix", step.kernel, dim3(heads, dim / step.columns, 1), step.threads, 0, d);
     }

@@ -176,7 +176,7 @@ class CudaDevice final : public Device {
     return ok_status();
   }
 
-  CacheKind kind() const { return options_.precision == Precision::exact ? CacheKind::f32 : options_.kv == KvType::int8 ? CacheKind::int8 : CacheKind::half; }
+  CacheKind kind() const { return cache_kind(options_); }
   // A failure that finish reports.
   void note(cudaError_t code) const {
     if (code != cudaSuccess && noted_ == cudaSuccess) noted_ = code;

@@ -57,7 +57,7 @@ class DryCudaDevice final : public Device {
   }
 
  private:
-  CacheKind kind() const { return options_.precision == Precision::exact ? CacheKind::f32 : options_.kv == KvType::int8 ? CacheKind::int8 : CacheKind::half; }
+  CacheKind kind() const { return cache_kind(options_); }
   const DeviceOptions options_;
   const Limits limits_;
   Uploader uploader_;

@@ -102,10 +102,7 @@ Tensor CudaEncoder::attention(const Tensor& q, StateRef s, const Batch& b, const
   use(b);
   const CacheOnDevice cache = state_.cache(s);
   const Tensor out = fresh({q.shape[0], q.shape[1], cache.value_dim});
-  const bool decode = std::ranges::all_of(b.sequences, [](const SequenceRows& r) { return r.n_rows == 1; });
-  int32_t longest = 0;
-  for (const SequenceRows& r : b.sequences) longest = std::max(longest, r.past + r.n_rows);
-  ops_.push_back(AttentionOp{s, q.data, out.data, static_cast<int32_t>(q.shape[0]), static_cast<int32_t>(q.shape[1]), o, decode, longest});
+  ops_.push_back(AttentionOp{s, q.data, out.data, static_cast<int32_t>(q.shape[0]), static_cast<int32_t>(q.shape[1]), o});
   return out;
 }
 

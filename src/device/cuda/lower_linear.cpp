@@ -25,8 +25,7 @@ float* Lowering::fold_addition(const float* y, const float** add) {
   };
   if (sum->y == kept_ && std::ranges::any_of(nodes_, still_wanted)) return nullptr;
   *add = other;
-  for (Node& n : nodes_)
-    if (std::get_if<AddOp>(&n.op) == sum) n.standing = Standing::done;
+  serve(sum);
   return sum->y;
 }
 
@@ -81,8 +80,7 @@ void Lowering::linear(Node& first) {
   if (gate) {
     a.pair = true, a.activation = gate->op == Elementwise::gate_gelu ? Activation::gelu_tanh : Activation::silu;
     a.targets[0].y = gate->y;
-    for (Node& n : nodes_)
-      if (std::get_if<ElementwiseOp>(&n.op) == gate) n.standing = Standing::done;
+    serve(gate);
   } else if (strips.size() == 1) {
     const float* add = nullptr;
     if (float* sum = fold_addition(a.targets[0].y, &add); sum) a.targets[0].y = sum, a.targets[0].add = add;
@@ -127,8 +125,7 @@ void Lowering::experts(ExpertsOp& op) {
     down.shared = linear.w->strips, down.shared_hidden = linear.x, down.shared_gate = both->g;
     y = down.y = both->y;
     shared->standing = Standing::done;
-    for (Node& n : nodes_)
-      if (std::get_if<AddOp>(&n.op) == both) n.standing = Standing::done;
+    serve(both);
   }
   if (float* sum = fold_addition(y, &down.add)) down.y = sum;
   const StageShape first = shape_experts_up(up, p_.limits.multiprocessors, p_.limits.most_shared), second = shape_experts_down(down, p_.limits.most_shared);

@@ -92,8 +92,7 @@ void Lowering::many_linear(const LinearOp& op, std::span<Node* const> group, con
   }
   if (gate) {
     a.activation = gate->op == Elementwise::gate_gelu ? Activation::gelu_tanh : Activation::silu;
-    for (Node& node : nodes_)
-      if (std::get_if<ElementwiseOp>(&node.op) == gate) node.standing = Standing::done;
+    serve(gate);
     a.hidden = promise_halves(gate->y, op.rows, gate->n, kGatedUnit);
     a.matrices[1].scale /= kGatedUnit;
   }
@@ -140,8 +139,7 @@ void Lowering::many_experts(ExpertsOp& op, const RouteOp& route) {
   const float* y = op.y;
   if (AddOp* both = waiting_reader<AddOp>(op.y); both && both->g && both->a == op.y && ready(both->b) && ready(both->g)) {
     join.b = both->b, join.b_gate = both->g, y = join.sum = both->y;
-    for (Node& n : nodes_)
-      if (std::get_if<AddOp>(&n.op) == both) n.standing = Standing::done;
+    serve(both);
   }
   if (float* sum = fold_addition(y, &join.c); sum) join.sum = sum;
   p_.recording.push("experts sum", join_kernel(), dim3(static_cast<unsigned>(rows)), kJoinThreads, 0, join);

@@ -60,8 +60,7 @@ bool Lowering::fast_attention(const AttentionOp& op, const AppendOp* append) {
   const float* gate = nullptr;
   if (const ElementwiseOp* gated = waiting_reader<ElementwiseOp>(op.y); gated && gated->op == Elementwise::sigmoid_gate && gated->a == op.y && ready(gated->b)) {
     gate = gated->b, y = gated->y;
-    for (Node& n : nodes_)
-      if (std::get_if<ElementwiseOp>(&n.op) == gated) n.standing = Standing::done;
+    serve(gated);
   }
   Halves halves{};
   float* wanted = y;
@@ -107,7 +106,7 @@ void Lowering::attention(const AttentionOp& op) {
   if (a.cache.key_dim > 512 || a.cache.value_dim > 512) return refuse("attention heads wider than 512");
   if (p_.state.kv_type(op.state) == KvType::int8) return refuse("8-bit keys and values of heads of this width");
   a.q = op.q, a.y = op.y, a.step = tables(), a.n_heads = op.n_heads, a.rows = op.rows;
-  a.n_splits = op.decode ? kDecodeSplits : 1;  // fixed, whatever else is in the batch: the same sums alone and among others
+  a.n_splits = step_shape().runs == 0 ? kDecodeSplits : 1;  // fixed, whatever else is in the batch: the same sums alone and among others
   a.window = op.options.window, a.scale = op.options.scale, a.causal = op.options.causal;
   if (a.n_splits > 1) a.partials = p_.arena.array<float>(int64_t{a.rows} * a.n_heads * a.n_splits * (a.cache.value_dim + 2));
   p_.recording.push("attention", attention_kernel(p_.state.kind(op.state), std::max(a.cache.key_dim, a.cache.value_dim)), dim3(static_cast<unsigned>(a.rows), static_cast<unsigned>(a.cache.n_kv_heads), static_cast<unsigned>(a.n_splits)),

@@ -11,7 +11,7 @@ struct LinearOp { const float* x; const DeviceMatrix* w; const float* bias; floa
 struct NormOp { const float *x, *gain; float* y; int64_t rows; int32_t n; float eps; };
 struct RopeOp { const float* x; float* y; int32_t rows, n_heads, dim, half; const float* inverse_frequencies; float magnitude; bool adjacent; };
 struct AppendOp { StateRef state; const float *k, *v; int32_t rows; };
-struct AttentionOp { StateRef state; const float* q; float* y; int32_t rows, n_heads; AttentionOptions options; bool decode; int32_t longest; };  // longest: keys of any row
+struct AttentionOp { StateRef state; const float* q; float* y; int32_t rows, n_heads; AttentionOptions options; };
 struct ElementwiseOp { Elementwise op; const float *a, *b; float* y; int64_t rows, n; float factor; };
 struct AddOp { const float *a, *b, *g; float* y; int64_t rows; int32_t n; };  // a + b, or a + b * sigmoid(g of the row)
 struct ColumnsOp { const float* x; float* y; int64_t rows, first, count, width; };

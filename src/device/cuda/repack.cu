@@ -190,11 +190,6 @@ __global__ void __launch_bounds__(256) unpack_floats(const Matrix m, float* to) 
 
 }  // namespace
 
-bool is_generic(const PackLayout& p) {
-  const StripLayout l = strip_layout(p);
-  return l.scales == Scales::f32_min;
-}
-
 StripLayout strip_layout(const PackLayout& p) {
   const int groups = p.scale_group <= 0 ? 0 : p.scale_group >= 64 ? 1 : 64 / p.scale_group;
   if (is_float(p.codes)) return {Codes::f16, Scales::none, 0, 0};
@@ -236,17 +231,6 @@ cudaError_t repack_piece(const Matrix& piece, int64_t first_tile, int64_t tiles,
   uint8_t* at = const_cast<uint8_t*>(to.data) + first_tile * to.strip_bytes;
   repack_blocks<<<static_cast<unsigned>((items + 7) / 8), 256, 0, stream>>>(RepackArgs{piece, at, tiles, to.blocks, to.layout, largest});
   return cudaGetLastError();
-}
-
-cudaError_t repack(const Matrix& packed, int64_t n_experts, Strips& to, uint32_t* scratch, cudaStream_t stream) {
-  uint32_t largest = 0;
-  if (const cudaError_t code = cudaMemsetAsync(scratch, 0, sizeof largest, stream); code != cudaSuccess) return code;
-  if (const cudaError_t code = find_largest(packed, to.strips * n_experts, scratch, stream); code != cudaSuccess) return code;
-  if (const cudaError_t code = repack_piece(packed, 0, to.strips * n_experts, to, scratch, stream); code != cudaSuccess) return code;
-  if (const cudaError_t code = cudaMemcpyAsync(&largest, scratch, sizeof largest, cudaMemcpyDeviceToHost, stream); code != cudaSuccess) return code;
-  if (const cudaError_t code = cudaStreamSynchronize(stream); code != cudaSuccess) return code;
-  set_unit(to, largest);
-  return cudaSuccess;
 }
 
 cudaError_t unpack_rows(const Matrix& packed, float* to, cudaStream_t stream) {

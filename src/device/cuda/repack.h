@@ -8,14 +8,11 @@ namespace cuda {
 
 // Where a packed layout goes. Formats without fast kernels become 8-bit codes with float scales, or halves.
 StripLayout strip_layout(const PackLayout& packed);
-bool is_generic(const PackLayout& packed);  // it was widened for want of kernels
 // The strips that n_experts stacked matrices of this shape become, without data; size in bytes.
 Strips plan_strips(const PackLayout& packed, int64_t rows, int64_t cols, float post_scale);
 inline int64_t strips_bytes(const Strips& s, int64_t n_experts) { return s.expert_bytes * n_experts; }
 
-// Fills to.data from packed tiles that lie in device memory, and sets to.unit and to.factor. `scratch`: 4 bytes of device memory. Waits for the stream once.
-cudaError_t repack(const Matrix& packed, int64_t n_experts, Strips& to, uint32_t* scratch, cudaStream_t stream);
-// The same without waiting, for pieces that lie in device memory one after the other: `largest` (device memory, 0 before the first piece) must have seen every
+// Fill to.data from packed tiles, in pieces that lie in device memory one after the other, without waiting: `largest` (device memory, 0 before the first piece) must have seen every
 // piece before floats are repacked. Tiles of all experts are numbered in a row; set_unit takes what `largest` holds in the end.
 cudaError_t find_largest(const Matrix& piece, int64_t tiles, uint32_t* largest, cudaStream_t stream);
 cudaError_t repack_piece(const Matrix& piece, int64_t first_tile, int64_t tiles, const Strips& to, const uint32_t* largest, cudaStream_t stream);

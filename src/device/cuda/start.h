@@ -15,6 +15,7 @@ struct Gpu {
   std::string why;   // this one: "the only GPU here"
 };
 constexpr int liked_rows(Precision p) { return p == Precision::exact ? 2048 : 3072; }  // of a prompt in one step: what these take of scratch memory, with CUDA itself, stays below 1.5 GB
+inline CacheKind cache_kind(const DeviceOptions& o) { return o.precision == Precision::exact ? CacheKind::f32 : o.kv == KvType::int8 ? CacheKind::int8 : CacheKind::half; }
 Limits limits_of(const DeviceOptions& options, const Gpu& gpu);
 // The one that `options` ask for, made current for the calling thread; unsupported, and why, where none can be used.
 Result<Gpu> start_gpu(const DeviceOptions& options);
