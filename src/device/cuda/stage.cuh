@@ -49,7 +49,12 @@ __device__ __forceinline__ void await_arrival(uint64_t* barrier, uint32_t parity
 
 // ---- where a stage's input comes from -----------------------------------------------------------------------------------
 
-__device__ __forceinline__ float quick_sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+__device__ __forceinline__ float quick_sigmoid(float x) {  // without the care that __expf and __fdividef take of the smallest numbers
+  float e, y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(-1.4426950408889634f * x));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.0f + e));
+  return y;
+}
 __device__ __forceinline__ float activated(Activation kind, float g) {
   if (kind == Activation::silu) return g * quick_sigmoid(g);
   return g * quick_sigmoid(1.5957691216057308f * (g + 0.044715f * g * g * g));  // 0.5 (1 + tanh z) = sigmoid(2 z)
@@ -128,10 +133,8 @@ template <Codes C, int G, bool Gated> struct Maker {
   __device__ __forceinline__ Operand make(int row, int chunk, const Raw& raw, const Pairs<N>& weights, float& squares) const {
     float2 v[N];
     float head = 1, own_squares = 0;
-    if constexpr (true) {
 #pragma unroll
-      for (int i = 0; i < N; i++) own_squares = fmaf(raw.x.at[i].x, raw.x.at[i].x, own_squares), own_squares = fmaf(raw.x.at[i].y, raw.x.at[i].y, own_squares);
-    }
+    for (int i = 0; i < N; i++) own_squares = fmaf(raw.x.at[i].x, raw.x.at[i].x, own_squares), own_squares = fmaf(raw.x.at[i].y, raw.x.at[i].y, own_squares);
     if constexpr (!Gated) {
       squares = __fadd_rn(squares, own_squares);
 #pragma unroll
