@@ -147,9 +147,11 @@ void check_project(StripLayout l, const char* name, int rows, int cols, int out,
   const Strips m = strips(l, out, cols);
   const int head = 128;
   float *x = floats(int64_t{rows} * cols, -1, 1), *g = floats(int64_t{rows} * cols, -2, 2), *gain = floats(cols, 0.5f, 1.5f), *w = floats(int64_t{5} * cols, -0.1f, 0.1f), *y = floats(int64_t{rows} * out, 9, 9), *fy = floats(rows * 5, 9, 9);
+  float* squares = floats(std::max(1, rows * (cols / head)) * kHeadParts, 0, 1);
+  const auto hsquares = host(squares, rows * (cols / head) * kHeadParts);
   const auto args = [&](int n, int first) {
     ProjectArgs a{};
-    a.source = {kind, Activation::silu, x + first * cols, g + first * cols, kind == SourceKind::rms || kind == SourceKind::normed_heads ? gain : nullptr, cols, cols, head, 1e-6f};
+    a.source = {kind, Activation::silu, x + first * cols, g + first * cols, kind == SourceKind::rms ? gain : nullptr, squares + first * (cols / head) * kHeadParts, cols, cols, head, 1e-6f};
     a.rows = n;
     add_target(a, m, y + int64_t{first} * out);
     if (kind <= SourceKind::rms) add_float(a, w, fy + first * 5, 5);
@@ -172,10 +174,10 @@ void check_project(StripLayout l, const char* name, int rows, int cols, int out,
       if (kind == SourceKind::rms) in[k] = v * hgain[k] / std::sqrt(squares / cols + 1e-6);
       if (kind == SourceKind::gated) in[k] = v * sigmoid_of(gate);
       if (kind == SourceKind::paired) in[k] = v * sigmoid_of(v) * gate;
-      if (kind == SourceKind::normed_heads) {
-        double heads = 0;
-        for (int j = k / head * head; j < k / head * head + head; j++) heads += double(hx[n * cols + j]) * hx[n * cols + j];
-        in[k] = v / std::sqrt(heads / head + 1e-6) * hgain[k % head] * gate * sigmoid_of(gate);
+      if (kind == SourceKind::heads) {
+        double all = 0;
+        for (int part = 0; part < kHeadParts; part++) all += hsquares[(n * (cols / head) + k / head) * kHeadParts + part];
+        in[k] = v / std::sqrt(all / head + 1e-6);
       }
     }
     const auto one = product(m, in);
@@ -214,14 +216,14 @@ void check_experts(StripLayout l, const char* name, int rows, int cols, int widt
   CHECKED(cudaMemcpy(scores, hs.data(), hs.size() * 4, cudaMemcpyHostToDevice));
   const auto before = host(y, rows * cols), hx = host(x, rows * cols), hgain = host(gain, cols), hsh = host(shared_hidden, rows * width), hsg = host(shared_gate, rows);
   ExpertsUpArgs u{};
-  u.source = {SourceKind::rms, Activation::silu, x, nullptr, gain, cols, 0, 0, 1e-6f};
+  u.source = {SourceKind::rms, Activation::silu, x, nullptr, gain, nullptr, cols, 0, 0, 1e-6f};
   u.gate = gate, u.up = up, u.routes = {scores, n_experts, top_k, renormalise}, u.hidden = hidden, u.rows = rows;
   ExpertsDownArgs d{};
   d.down = down, d.shared = shared, d.routes = u.routes, d.hidden = hidden, d.shared_hidden = shared_hidden, d.shared_gate = shared_gate, d.add = y, d.y = y, d.rows = rows;
   Recording r;
   const StageShape a = shape_experts_up(u, multiprocessors, most_shared), b = shape_experts_down(d, most_shared);
-  r.push("up", experts_up_stage(l), a.grid, a.threads, a.shared_bytes, u);
-  r.push("down", experts_down_stage(l), b.grid, b.threads, b.shared_bytes, d);
+  r.push("up", experts_up_stage(u), a.grid, a.threads, a.shared_bytes, u);
+  r.push("down", experts_down_stage(d), b.grid, b.threads, b.shared_bytes, d);
   play(r);
   const auto got = host(y, rows * cols);
   std::vector<double> want;
@@ -261,11 +263,11 @@ void check_experts(StripLayout l, const char* name, int rows, int cols, int widt
 Recording whole_step(StripLayout l) {
   constexpr int hidden = 2048, width = 512, n_experts = 256, top_k = 8, heads = 32, dim = 128, channels = 8192;
   Recording r;
-  float *x = floats(hidden, -1, 1), *y = floats(12288, -1, 1), *gates = floats(64, -1, 1), *o = floats(4096, -1, 1), *scores = floats(n_experts, -1, 1), *shared_gate = floats(1, 0, 0), *shared_hidden = floats(width, 0, 0), *expert_hidden = floats(top_k * width, 0, 0);
+  float *x = floats(hidden, -1, 1), *y = floats(12288, -1, 1), *gates = floats(64, -1, 1), *o = floats(4096, -1, 1), *scores = floats(n_experts, -1, 1), *shared_gate = floats(1, 0, 0), *shared_hidden = floats(width, 0, 0), *expert_hidden = floats(top_k * width, 0, 0), *gain = floats(dim, 0.9f, 1.1f), *squares = floats(heads * kHeadParts, 0, 1);
   const SequenceOnDevice sequence{0, 1, 5, 0, 0};
   auto* sequences = device<SequenceOnDevice>(1);
   CHECKED(cudaMemcpy(sequences, &sequence, sizeof sequence, cudaMemcpyHostToDevice));
-  const auto rms = [&] { return Source{SourceKind::rms, Activation::silu, x, nullptr, floats(hidden, 0.9f, 1.1f), hidden, 0, 0, 1e-6f}; };
+  const auto rms = [&] { return Source{SourceKind::rms, Activation::silu, x, nullptr, floats(hidden, 0.9f, 1.1f), nullptr, hidden, 0, 0, 1e-6f}; };
   for (int layer = 0; layer < 40; layer++) {
     const bool attention = layer % 4 == 3;
     ProjectArgs in{};
@@ -281,16 +283,16 @@ Recording whole_step(StripLayout l) {
       r.push("mix", reinterpret_cast<const void*>(stand_in), dim3(64), 512, 0, StandInArgs{y, o});
     } else {
       DeltaArgs d{};
-      d.qkv = y, d.z = y + channels, d.a = gates, d.b = gates + heads, d.taps = floats(4 * channels, -0.3f, 0.3f), d.neg_exp_a = floats(heads, -1, -0.5f), d.dt_bias = floats(heads, 0, 1), d.gain = nullptr;
-      d.y = o, d.history = floats(4 * channels, 0, 0), d.state = floats(heads * dim * dim, 0, 0), d.step.sequences = sequences;
+      d.qkv = y, d.z = y + channels, d.a = gates, d.b = gates + heads, d.taps = floats(4 * channels, -0.3f, 0.3f), d.neg_exp_a = floats(heads, -1, -0.5f), d.dt_bias = floats(heads, 0, 1), 
+      d.y = o, d.history = floats(4 * channels, 0, 0), d.state = floats(heads * dim * dim, 0, 0), d.step.sequences = sequences, d.gain = gain, d.squares = squares;
       d.rows = 1, d.n_sequences = 1, d.n_key_heads = 16, d.n_value_heads = heads, d.key_dim = dim, d.value_dim = dim, d.kernel = 4, d.eps = 1e-6f;
       const DeltaStep step = delta_step(dim, 4);
       r.push("mix", step.kernel, dim3(heads, dim / step.columns, 1), step.threads, 0, d);
     }
     ProjectArgs out{};
     out.rows = 1;
-    if (attention) out.source = {SourceKind::gated, Activation::silu, o, y + 4096, nullptr, 4096, 4096, 0, 0};
-    else out.source = {SourceKind::normed_heads, Activation::silu, o, y + channels, floats(dim, 0.9f, 1.1f), 4096, 4096, dim, 1e-6f};
+    if (attention) out.source = {SourceKind::plain, Activation::silu, o, nullptr, nullptr, nullptr, 4096, 0, 0, 0};
+    else out.source = {SourceKind::heads, Activation::silu, o, nullptr, nullptr, squares, 4096, 0, dim, 1e-6f};
     add_target(out, strips(l, hidden, 4096), x);
     out.targets[0].add = x;
     push(r, "out", out);
@@ -304,8 +306,8 @@ Recording whole_step(StripLayout l) {
     ExpertsDownArgs d{};
     d.down = strips(l, hidden, width, n_experts), d.shared = strips(l, hidden, width), d.routes = u.routes, d.hidden = expert_hidden, d.shared_hidden = shared_hidden, d.shared_gate = shared_gate, d.add = x, d.y = x, d.rows = 1;
     const StageShape a = shape_experts_up(u, multiprocessors, most_shared), b = shape_experts_down(d, most_shared);
-    r.push("up", experts_up_stage(l), a.grid, a.threads, a.shared_bytes, u);
-    r.push("down", experts_down_stage(l), b.grid, b.threads, b.shared_bytes, d);
+    r.push("up", experts_up_stage(u), a.grid, a.threads, a.shared_bytes, u);
+    r.push("down", experts_down_stage(d), b.grid, b.threads, b.shared_bytes, d);
   }
   ProjectArgs head{};
   head.rows = 1, head.source = rms();
@@ -343,6 +345,7 @@ double time_of(const Recording& r, const std::function<bool(const char*)>& wante
 
 int run(int argc, char** argv) {
   const bool check = argc < 2 || std::strcmp(argv[1], "time") != 0, timing = argc < 2 || std::strcmp(argv[1], "check") != 0, once = argc > 2;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   cudaDeviceProp properties;
   CHECKED(cudaGetDeviceProperties(&properties, 0));
   CHECKED(cudaStreamCreate(&stream));
@@ -354,14 +357,14 @@ int run(int argc, char** argv) {
   if (check) {
     for (const Named& k : kinds) {
       check_project(k.layout, k.name, 1, 2048, 512, SourceKind::rms);
-      check_project(k.layout, k.name, 1, 4096, 160, SourceKind::normed_heads);
+      check_project(k.layout, k.name, 1, 4096, 160, SourceKind::heads);
       check_project(k.layout, k.name, 8, 2048, 300, SourceKind::rms);
       check_project(k.layout, k.name, 5, 512, 40, SourceKind::gated);
       check_project(k.layout, k.name, 3, 1000, 33, SourceKind::paired);
       check_project(k.layout, k.name, 2, 333, 70, SourceKind::plain);
       check_project(k.layout, k.name, 11, 5760, 100, SourceKind::plain);
       check_project(k.layout, k.name, 1, 2048, 30000, SourceKind::plain);
-      check_project(k.layout, k.name, 2, 384, 16, SourceKind::normed_heads);
+      check_project(k.layout, k.name, 2, 384, 16, SourceKind::heads);
       check_experts(k.layout, k.name, 2, 256, 96, 60, 4, false);
     }
     check_experts(kinds[0].layout, kinds[0].name, 2, 2048, 512, 256, 8, true);

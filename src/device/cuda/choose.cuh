@@ -38,11 +38,12 @@ template <int Held> struct Scores {
   }
 };
 
-// Calls f(rank, expert, key) by the lane that holds the choice of each rank from 0 to last.
-template <int Held, class F> __device__ __forceinline__ void choose(Scores<Held> s, int last, int lane, F&& f) {
-  uint32_t sorted[Held];  // descending
+// Lane r gets the choice of rank r, for ranks 0 to last.
+struct Choice { int expert; uint32_t key; };
+template <int Held> __device__ __forceinline__ Choice choose(const Scores<Held>& s, int last, int lane) {
+  uint64_t sorted[Held];  // descending; of equals the lower index first
 #pragma unroll
-  for (int i = 0; i < Held; i++) sorted[i] = s.keys[i];
+  for (int i = 0; i < Held; i++) sorted[i] = static_cast<uint64_t>(s.keys[i]) << 32 | static_cast<uint32_t>(Held - 1 - i);
 #pragma unroll
   for (int size = 2; size <= Held; size *= 2) {
 #pragma unroll
@@ -51,29 +52,27 @@ template <int Held, class F> __device__ __forceinline__ void choose(Scores<Held>
       for (int i = 0; i < Held; i++) {
         const int j = apart == size / 2 ? (i & ~(size - 1)) + size - 1 - (i & (size - 1)) : i ^ apart;
         if (j <= i) continue;
-        const uint32_t high = max(sorted[i], sorted[j]), low = min(sorted[i], sorted[j]);
+        const bool swap = sorted[j] > sorted[i];
+        const uint64_t high = swap ? sorted[j] : sorted[i], low = swap ? sorted[i] : sorted[j];
         sorted[i] = high, sorted[j] = low;
       }
     }
   }
+  Choice mine{};
 #pragma unroll 1
   for (int rank = 0; rank <= last; rank++) {
-    const uint32_t top = __reduce_max_sync(~0u, sorted[0]);
-    const bool mine = sorted[0] == top;
-    const uint32_t holders = __ballot_sync(~0u, mine);
-    if ((holders >> lane & 1) && (holders << (31 - lane)) == 0x80000000u) {  // the first of them
-      int at = Held - 1;
-#pragma unroll
-      for (int i = Held - 2; i >= 0; i--) at = s.keys[i] == top ? i : at;
-      f(rank, lane * Held + at, top);
-#pragma unroll
-      for (int i = 0; i < Held; i++)
-        if (i == at) s.keys[i] = 0;
+    const auto own = static_cast<uint32_t>(sorted[0] >> 32);
+    const uint32_t top = __reduce_max_sync(~0u, own), holders = __ballot_sync(~0u, own == top);
+    const int holder = __ffs(static_cast<int>(holders)) - 1;
+    const int expert = __shfl_sync(~0u, lane * Held + Held - 1 - static_cast<int>(static_cast<uint32_t>(sorted[0])), holder);
+    if (lane == rank) mine = {expert, top};
+    if (lane == holder) {
 #pragma unroll
       for (int i = 0; i + 1 < Held; i++) sorted[i] = sorted[i + 1];
       sorted[Held - 1] = 0;
     }
   }
+  return mine;
 }
 
 }  // namespace cuda

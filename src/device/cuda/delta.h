@@ -12,7 +12,7 @@ namespace cuda {
 
 inline constexpr int kChunkRows = 64, kMaxKeyShares = 8;  // value heads that share a key head
 
-// One row of each sequence that has one row (others are left alone); writes args.y before the norm. Grid (value heads, value_dim / columns, sequences).
+// One row of each sequence that has one row (others are left alone); writes args.y before the norm, or all but the norm and its squares. Grid (value heads, value_dim / columns, sequences).
 struct DeltaStep {
   const void* kernel = nullptr;  // null: the shape has no fast kernel
   int32_t columns = 32, threads = 128;

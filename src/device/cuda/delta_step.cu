@@ -1,6 +1,7 @@
 // delta_step: one row of the gated delta rule in one kernel: convolution, gates, and the state read and written once.
 #include "device/cuda/delta.h"
 #include "device/cuda/delta_gates.cuh"
+#include "device/cuda/source.h"
 
 namespace cuda {
 namespace {
@@ -24,6 +25,7 @@ struct Window {
 template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns / Columns, 24 * Columns / kColumns) step(const DeltaArgs a) {
   constexpr int kThreads = 32 * kColumns / Columns, kDim = 32 * Keys, kOwn = (2 * kDim + kThreads - 1) / kThreads;
   __shared__ __align__(16) float mixed[2 * kDim];  // q, k
+  __shared__ float warp_squares[kThreads / 32];
   let_next_start();
   const SequenceOnDevice s = a.step.sequences[blockIdx.z];
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, head = blockIdx.x, repeats = a.n_value_heads / a.n_key_heads;
@@ -52,7 +54,7 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
 #pragma unroll
   for (int i = 0; i < kOwn; i++) window[i].load(a, ring, s.past, channel_of(min(i * kThreads + static_cast<int>(threadIdx.x), 2 * kDim - 1)), channels);
   value_window.load(a, ring, s.past, value_channel, channels);
-  const float dt = a.dt_bias[head], rate = a.neg_exp_a[head];
+  const float dt = a.dt_bias[head], rate = a.neg_exp_a[head], gain = a.squares ? a.gain[column] : 0.0f;
   wait_for_input();
   if (s.n_rows != 1) return;
   const float* const input = a.qkv + static_cast<int64_t>(s.first_row) * channels;
@@ -62,7 +64,7 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
   for (int i = 0; i < kOwn; i++) x[i] = __ldcg(input + channel_of(min(i * kThreads + static_cast<int>(threadIdx.x), 2 * kDim - 1)));
   const float value_x = __ldcg(input + value_channel);
   const int64_t gate = static_cast<int64_t>(s.first_row) * a.n_value_heads + head;
-  const float shift = __ldcg(a.a + gate) + dt, strength = __ldcg(a.b + gate);
+  const float shift = __ldcg(a.a + gate) + dt, strength = __ldcg(a.b + gate), z = a.squares ? __ldcg(a.z + gate * a.value_dim + column) : 0.0f;
 #pragma unroll
   for (int i = 0; i < kOwn; i++)
     if (const int at = i * kThreads + threadIdx.x; at < 2 * kDim) mixed[at] = window[i].mix(x[i]);
@@ -99,7 +101,14 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
   const float q2 = __shfl_sync(~0u, norm, 0), k2 = __shfl_sync(~0u, norm, 8), both = __shfl_sync(~0u, norm, 16);
   const float k_scale = rsqrtf(k2 + 1e-6f), q_scale = rsqrtf(q2 + 1e-6f) * rsqrtf(static_cast<float>(kDim));
   const float d = (value - decay * seen * k_scale) * beta * k_scale;
-  if (lane < Columns && first + lane < a.value_dim) __stcg(a.y + gate * a.value_dim + first + lane, (decay * asked + d * both) * q_scale);
+  const float y = (decay * asked + d * both) * q_scale;
+  if (lane < Columns && first + lane < a.value_dim) __stcg(a.y + gate * a.value_dim + first + lane, a.squares ? y * gain * quick_silu(z) : y);
+  if (a.squares) {
+    float square = first + lane % Columns < a.value_dim ? y * y : 0.0f;
+#pragma unroll
+    for (int o = 1; o < Columns; o *= 2) square += __shfl_xor_sync(~0u, square, o);
+    if (lane == 0) warp_squares[warp] = square;
+  }
 #pragma unroll
   for (int c = 0; c < Columns; c++) {
     const float dc = __shfl_sync(~0u, d, c);
@@ -113,6 +122,13 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
       for (int i = 0; i < Keys / 4; i++) reinterpret_cast<float4*>(state + c * kDim)[32 * i + lane] = {own[c][4 * i], own[c][4 * i + 1], own[c][4 * i + 2], own[c][4 * i + 3]};
     }
   }
+  if (!a.squares) return;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  float square = 0;
+#pragma unroll
+  for (int w = 0; w < kThreads / 32; w++) square += warp_squares[w];
+  a.squares[gate * kHeadParts + blockIdx.y] = square;
 }
 
 }  // namespace

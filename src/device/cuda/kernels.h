@@ -62,6 +62,7 @@ struct ExpertArgs {
 struct DeltaArgs {
   const float *qkv, *z, *a, *b, *taps, *neg_exp_a, *dt_bias, *gain;
   float *mixed, *y;       // mixed: [rows, channels], the convolution's result
+  float* squares;         // [rows, value heads, kHeadParts] (source.h): with these y is gain * silu(z) * y, and its heads are yet to be divided by their rms
   float *history, *state; // of all slots: [slot][kernel][channels], a ring by position; [slot][value heads][value_dim][key_dim]
   StepTables step;
   int32_t rows, n_sequences, n_key_heads, n_value_heads, key_dim, value_dim, kernel;

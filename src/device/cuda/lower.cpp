@@ -129,7 +129,7 @@ Source Lowering::source_of(const float* x, int32_t cols) {
     s.activation = gate->op == Elementwise::gate_gelu ? Activation::gelu_tanh : Activation::silu;
     s.x = gate->a, s.g = gate->b, s.g_stride = cols;
   } else if (const auto* delta = std::get_if<DeltaOp>(&writer->op)) {
-    s.kind = SourceKind::normed_heads, s.g = delta->z, s.g_stride = cols, s.gain = delta->gain, s.head_dim = delta->dims.value_dim, s.eps = delta->eps;
+    s.kind = SourceKind::heads, s.squares = delta->squares, s.head_dim = delta->dims.value_dim, s.eps = delta->eps;
   }
   return s;
 }

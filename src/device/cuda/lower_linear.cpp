@@ -130,8 +130,8 @@ void Lowering::experts(ExpertsOp& op) {
   if (float* sum = fold_addition(y, &down.add)) down.y = sum;
   const StageShape first = shape_experts_up(up, p_.limits.multiprocessors, p_.limits.most_shared), second = shape_experts_down(down, p_.limits.most_shared);
   if (!first.shared_bytes || !second.shared_bytes) return refuse("experts too wide for this GPU's shared memory");
-  p_.recording.push("experts up", experts_up_stage(up.gate.layout), first.grid, first.threads, first.shared_bytes, up);
-  p_.recording.push("experts down", experts_down_stage(down.down.layout), second.grid, second.threads, second.shared_bytes, down);
+  p_.recording.push("experts up", experts_up_stage(up), first.grid, first.threads, first.shared_bytes, up);
+  p_.recording.push("experts down", experts_down_stage(down), second.grid, second.threads, second.shared_bytes, down);
 }
 
 void Lowering::exact_linear(const LinearOp& op) {

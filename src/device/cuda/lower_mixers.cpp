@@ -128,7 +128,7 @@ void Lowering::plain_delta(const DeltaArgs& args, const DeltaOp& op) {
 }
 
 void Lowering::delta(Node& node) {
-  const DeltaOp& op = std::get<DeltaOp>(node.op);
+  DeltaOp& op = std::get<DeltaOp>(node.op);
   DeltaArgs a{};
   a.qkv = op.qkv, a.z = op.z, a.a = op.a, a.b = op.b, a.taps = op.taps, a.neg_exp_a = op.neg_exp_a, a.dt_bias = op.dt_bias, a.gain = op.gain;
   a.y = op.y, a.history = p_.state.history(op.state), a.state = p_.state.delta(op.state), a.step = tables();
@@ -142,6 +142,8 @@ void Lowering::delta(Node& node) {
   Halves halves{};
   const bool as_halves = many(op.rows) && only_as_halves(op.y);
   if (as_halves) halves = promise_halves(op.y, op.rows, width);
+  const bool feeds_stages = shape.singles && !shape.runs && delta_feeds_stages(op);
+  if (feeds_stages) op.squares = a.squares = p_.arena.array<float>(int64_t{op.rows} * a.n_value_heads * kHeadParts);
   if (shape.singles)
     p_.recording.push("delta rule", step.kernel, dim3(static_cast<unsigned>(a.n_value_heads), ceil_div(a.value_dim, step.columns), static_cast<unsigned>(op.n_sequences)), step.threads, 0, a);
   if (shape.runs) {
@@ -154,7 +156,7 @@ void Lowering::delta(Node& node) {
     push("delta prepare", l.prepare), push("delta scan", l.scan), push("delta finish", l.finish);
   }
   if (!shape.singles) return;
-  if (!shape.runs && delta_feeds_stages(op)) {  // their source is the norm
+  if (feeds_stages) {  // their source is the norm
     node.standing = Standing::deferred;
     return;
   }
@@ -165,7 +167,7 @@ void Lowering::delta(Node& node) {
 
 // Whether all readers are stages that make the norm of heads for themselves.
 bool Lowering::delta_feeds_stages(const DeltaOp& op) const {
-  if (!whole_ || op.y == result_) return false;
+  if (!whole_ || op.y == result_ || op.dims.value_dim != kHeadParts * kDeltaColumns) return false;
   int readers = 0;
   for (const Node& n : nodes_) {
     if (!reads(n.op, op.y)) continue;

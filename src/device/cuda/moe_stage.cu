@@ -11,15 +11,13 @@ constexpr int kThreads = 32 * kStageWarps;
 // So few that a block of 9 experts (576 threads) fits beside one of another stage (512 threads of 64): each begins to pull its weights while the other computes.
 constexpr int kDownRegisters = 56;
 
-// f(rank, expert, score as a key) by the lane that holds it, for ranks 0 to last; then the sum of exp(score - best) where it is wanted.
-template <class F> __device__ __forceinline__ float choices(const RouteSource& r, const float* scores, int last, bool all, int lane, F&& f) {
+// Choices of ranks 0 to last, a lane each; and the sum of exp(score - best) where it is wanted, else 1.
+__device__ __forceinline__ Choice choices(const RouteSource& r, const float* scores, int last, bool all, int lane, float& sum) {
   const auto run = [&](auto s) {
     s.read(scores, r.n_experts, lane);
-    choose(s, last, lane, f);
-    if (!all) return 1.0f;
-    uint32_t best = s.keys[0];
-    for (const uint32_t key : s.keys) best = max(best, key);
-    return s.all(unordered(__reduce_max_sync(~0u, best)));
+    const Choice mine = choose(s, last, lane);
+    sum = all ? s.all(unordered(__shfl_sync(~0u, mine.key, 0))) : 1.0f;
+    return mine;
   };
   return r.n_experts <= 256 ? run(Scores<8>{}) : run(Scores<16>{});
 }
@@ -28,6 +26,8 @@ int chunks_of(const Strips& m) {
   const int blocks = m.layout.codes != Codes::f16 && m.layout.groups == 4 ? 1 : 2;
   return (m.blocks + blocks - 1) / blocks;
 }
+template <Codes C, int G> __device__ __forceinline__ int chunks_of(int blocks) { return (blocks + Chunk<C, G>::blocks - 1) / Chunk<C, G>::blocks; }
+bool whole_chunks(const Strips& m) { return m.cols % (m.layout.codes != Codes::f16 && m.layout.groups == 4 ? 64 : 128) == 0; }
 
 // ---- gate and up --------------------------------------------------------------------------------------------------------
 
@@ -36,98 +36,121 @@ struct UpShared {
   int operands, sums, squares, barriers, chosen, bytes;
   CALLA_BOTH constexpr UpShared(const ExpertsUpArgs& a) {
     int at = static_cast<int>(a.gate.strip_bytes) * 2 * a.most_pairs;
-    operands = at, at += a.each > 1 ? kStageWarps * a.each * (256 + 32 + 16) : 0;
+    operands = at, at += kStageWarps * a.each * (256 + 32 + 16);  // of shapes that are not regular
     sums = at, at += 2 * a.most_pairs * kStripRows * (kStageWarps + 4) * 4;
     squares = at, at += kStageWarps * 4;
     barriers = at, at += 8 * 2 * a.most_pairs;
-    chosen = at, at += 4 * 16;
+    chosen = at, at += 8 * 2 * a.most_pairs;  // where each strip comes from, for those who copy without an engine
     bytes = (at + 15) / 16 * 16;
   }
 };
 
-template <Codes C, Scales S, int G> __global__ void __launch_bounds__(kThreads, 2) experts_up(const __grid_constant__ ExpertsUpArgs a) {
+// Each: chunks of a warp where all rows are whole chunks; 0: of any number and width.
+template <Codes C, Scales S, int G, int Each> __global__ void __launch_bounds__(kThreads, 2) experts_up(const __grid_constant__ ExpertsUpArgs a) {
   extern __shared__ __align__(128) uint8_t shared[];
   using Shape = Chunk<C, G>;
-  constexpr int block_size = block_bytes(C, S, G);
+  using Make = Maker<C, G, false, (Each > 0)>;
+  constexpr int block_size = block_bytes(C, S, G), chunk_size = Shape::blocks * block_size, kHeld = Each > 0 ? Each : 1;
   const UpShared place(a);
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, row = blockIdx.y, n_strips = a.gate.strips, pairs = a.routes.top_k * n_strips;
-  const int first = static_cast<int>(blockIdx.x) * a.most_pairs, count = min(a.most_pairs, pairs - first);
-  const int first_rank = first / n_strips, last_rank = (first + count - 1) / n_strips, strip_bytes = static_cast<int>(a.gate.strip_bytes);
+  const int t = threadIdx.x, lane = t & 31, warp = t >> 5, row = blockIdx.y, n_strips = a.gate.strips, pairs = a.routes.top_k * n_strips;
+  const int first = static_cast<int>(blockIdx.x) * a.most_pairs, count = min(a.most_pairs, pairs - first), last_rank = (first + count - 1) / n_strips;
+  const auto strip_bytes = static_cast<uint32_t>(a.gate.strip_bytes);
   auto* const barriers = reinterpret_cast<uint64_t*>(shared + place.barriers);
-  auto* const chosen = reinterpret_cast<int*>(shared + place.chosen);
   auto* const squares = reinterpret_cast<float*>(shared + place.squares);
   arrivals_init(barriers, 2 * count);
-  const int first_chunk = warp * a.each, n_chunks = max(0, min(a.each, (a.gate.blocks + Shape::blocks - 1) / Shape::blocks - first_chunk));
-  const Maker<C, G, false> maker(a.source, a.gate.cols, a.gate.layout.offset, lane);
-  const auto weights_ahead = n_chunks > 0 ? maker.weights(first_chunk) : ones<Shape::pairs>();
+  const int chunks = chunks_of<C, G>(a.gate.blocks), first_chunk = warp * (Each > 0 ? Each : a.each), n_chunks = max(0, min(Each > 0 ? Each : a.each, chunks - first_chunk));
+  const auto chunk = [&](int c) { return Each > 0 ? min(first_chunk + c, chunks - 1) : first_chunk + c; };
+  const Make maker(a.source, a.gate.cols, a.gate.layout.offset, lane);
+  Pairs<Shape::pairs> gains[kHeld];
+#pragma unroll
+  for (int c = 0; c < kHeld; c++)
+    if (Each > 0) gains[c] = maker.weights(chunk(c));
   const float* const scores = a.routes.scores + static_cast<int64_t>(row) * a.routes.n_experts;
-  const int t = threadIdx.x, pair = first + t / kStripRows, rank = pair / n_strips, out = (pair - rank * n_strips) * kStripRows + t % kStripRows;
+  // Strip i of this block, a lane each: of gate and up in turns.
+  const int own_pair = first + lane / 2, own_rank = own_pair / n_strips;
+  const uint8_t* const own_strip = (lane & 1 ? a.up.data : a.gate.data) + static_cast<int64_t>(own_pair - own_rank * n_strips) * strip_bytes;
+  const int64_t expert_bytes = lane & 1 ? a.up.expert_bytes : a.gate.expert_bytes;
+  const int pair = first + t / kStripRows, rank = pair / n_strips, out = (pair - rank * n_strips) * kStripRows + t % kStripRows;
   float* const hidden = t < count * kStripRows && out < a.gate.rows ? a.hidden + (static_cast<int64_t>(row) * a.routes.top_k + rank) * a.gate.rows + out : nullptr;
+  const LanePlace<C, S, G> lane_place(lane);
   __syncthreads();
   wait_for_input();
   let_next_start();  // not before: the next stage reads the scores without waiting for this one
-  typename Maker<C, G, false>::Raw raw{};
-  if (n_chunks > 0) raw = maker.read(row, first_chunk);
-  const auto pull_pair = [&](int i, int expert) {  // of this block
-    const int64_t at = static_cast<int64_t>(first + i - (first + i) / n_strips * n_strips) * strip_bytes;
-    for (int j = 0; j < 2; j++) {
-      const Strips& w = j ? a.up : a.gate;
-      if constexpr (kCopyEngine) expect_bytes(barriers + 2 * i + j, static_cast<uint32_t>(strip_bytes));
-      pull(shared + (2 * i + j) * strip_bytes, w.data + expert * w.expert_bytes + at, static_cast<uint32_t>(strip_bytes), barriers + 2 * i + j);
-    }
-  };
-  if (warp == 0)
-    choices(a.routes, scores, last_rank, false, lane, [&](int rank, int expert, uint32_t) {
-      if (rank < first_rank) return;
-      if constexpr (kCopyEngine) {
-#pragma unroll 1
-        for (int i = max(0, rank * n_strips - first); i < min(count, (rank + 1) * n_strips - first); i++) pull_pair(i, expert);
-      } else {
-        chosen[rank] = expert;
+  typename Make::Raw raw[kHeld];
+  if constexpr (Each > 0) {
+#pragma unroll
+    for (int c = 0; c < Each; c++) raw[c] = maker.read(row, chunk(c));
+  }
+  int expert = 0;
+  if (warp == 0) {
+    float all;
+    const Choice mine = choices(a.routes, scores, last_rank, false, lane, all);
+    expert = __shfl_sync(~0u, mine.expert, own_rank & 31);
+    if constexpr (kCopyEngine) {
+      if (lane < 2 * count) {
+        expect_bytes(barriers + lane, strip_bytes);
+        pull(shared + lane * strip_bytes, own_strip + expert * expert_bytes, strip_bytes, barriers + lane);
       }
-    });
+    }
+  }
   if constexpr (!kCopyEngine) {
+    auto* const from = reinterpret_cast<const uint8_t**>(shared + place.chosen);
+    if (t < 2 * count) from[t] = own_strip + expert * expert_bytes;
     __syncthreads();
-    for (int i = 0; i < count; i++) pull_pair(i, chosen[(first + i) / n_strips]);
+    for (int i = 0; i < 2 * count; i++) pull(shared + i * strip_bytes, from[i], strip_bytes, barriers);
   }
   float own_squares = 0;
-  Operand x{};
-  if (n_chunks > 0) x = maker.make(row, first_chunk, raw, weights_ahead, own_squares);
+  Operand x[kHeld];
   uint8_t* const operands = shared + place.operands + warp * a.each * OperandPlace::bytes;
+  if constexpr (Each > 0) {
+#pragma unroll
+    for (int c = 0; c < Each; c++) {
+      float sum = own_squares;
+      x[c] = maker.make(row, chunk(c), raw[c], gains[c], sum);
+      own_squares = c < n_chunks ? sum : own_squares;
+    }
+  } else {
 #pragma unroll 1
-  for (int c = 1; c < n_chunks; c++) OperandPlace::put(operands + c * OperandPlace::bytes, maker.make(row, first_chunk + c, maker.read(row, first_chunk + c), maker.weights(first_chunk + c), own_squares), lane);
+    for (int c = 0; c < n_chunks; c++) OperandPlace::put(operands + c * OperandPlace::bytes, maker.make(row, chunk(c), maker.read(row, chunk(c)), maker.weights(chunk(c)), own_squares), lane);
+    __syncwarp();
+  }
   own_squares = Shape::sum(own_squares);
   if (lane == 0) squares[warp] = own_squares;
-  __syncwarp();
-  float* const sums = reinterpret_cast<float*>(shared + place.sums);
+  float* to = reinterpret_cast<float*>(shared + place.sums) + ((lane >> 2) + 8 * (lane & 1)) * kSumStride + warp;
+  const uint8_t* strip = shared + first_chunk * chunk_size;
+  uint32_t barrier = shared_address(barriers);
 #pragma unroll 1
-  for (int i = 0; i < 2 * count; i++) {
-    await_arrival(barriers + i, 0);
+  for (int i = 0; i < 2 * count; i++, strip += strip_bytes, to += kStripRows * kSumStride, barrier += 8) {
+    await_arrival(barrier, 0);
     float p[2] = {};
-    const auto add = [&](int c, const Operand& x) {
-      const int block = (first_chunk + c) * Shape::blocks;
-      add_product<C, S, G>(shared + i * strip_bytes + block * block_size, block + 1 < a.gate.blocks ? block_size : 0, x, lane, p);
-    };
-    if (n_chunks > 0) add(0, x);
+    if constexpr (Each > 0) {
+#pragma unroll
+      for (int c = 0; c < Each; c++)
+        if (c < n_chunks) add_product<C, S, G>(strip + c * chunk_size, lane_place, x[c], lane, p);
+    } else {
 #pragma unroll 1
-    for (int c = 1; c < n_chunks; c++) add(c, OperandPlace::get(operands + c * OperandPlace::bytes, lane));
+      for (int c = 0; c < n_chunks; c++)
+        add_product<C, S, G>(strip + c * chunk_size, lane_place, OperandPlace::get(operands + c * OperandPlace::bytes, lane), lane, p, (first_chunk + c) * Shape::blocks + 1 < a.gate.blocks);
+    }
     const float v = row_sum(p, lane);
-    if ((lane & 3) < 2) sums[(i * kStripRows + (lane >> 2) + 8 * (lane & 1)) * kSumStride + warp] = v;
+    if ((lane & 2) == 0) *to = v;
   }
   __syncthreads();
   if (!hidden) return;
-  const float* from = sums + (t / kStripRows * 2 * kStripRows + t % kStripRows) * kSumStride;
+  const float* from = reinterpret_cast<float*>(shared + place.sums) + (t / kStripRows * 2 * kStripRows + t % kStripRows) * kSumStride;
   const float r = row_factor(a.source, a.gate.cols, squares, 0), g = sum_of_warps(from), u = sum_of_warps(from + kStripRows * kSumStride);
   *hidden = activated(a.activation, g * (a.gate.factor * r)) * (u * (a.up.factor * r));
 }
 
 // ---- down ---------------------------------------------------------------------------------------------------------------
 
+constexpr int kDownStride = 36;  // of the warps' sums of one output: up to 32, and in other banks than the next output's
+
 struct DownShared {
   int sums, barrier, chosen, weights, bytes;
   CALLA_BOTH constexpr DownShared(const ExpertsDownArgs& a, int experts) {
     int at = static_cast<int>(a.down.strip_bytes) * experts;
-    sums = at, at += 2 * experts * kStripRows * 4;
+    sums = at, at += kStripRows * kDownStride * 4;
     barrier = at, at += 8;
     chosen = at, at += 4 * 16;
     weights = at, at += 4 * 16;
@@ -135,41 +158,41 @@ struct DownShared {
   }
 };
 
-// A block is one strip of the outputs; two warps an expert, each half of its inputs.
-template <Codes C, Scales S, int G> __global__ void __maxnreg__(kDownRegisters) experts_down(const __grid_constant__ ExpertsDownArgs a) {
+// A block is one strip of the outputs; two warps an expert, each half of its inputs. Each: as above.
+template <Codes C, Scales S, int G, int Each> __global__ void __maxnreg__(kDownRegisters) experts_down(const __grid_constant__ ExpertsDownArgs a) {
   extern __shared__ __align__(128) uint8_t shared[];
   using Shape = Chunk<C, G>;
-  constexpr int block_size = block_bytes(C, S, G);
+  using Make = Maker<C, G, false, (Each > 0)>;
+  constexpr int block_size = block_bytes(C, S, G), chunk_size = Shape::blocks * block_size, kHeld = Each > 0 ? Each : 1;
   const int top_k = a.routes.top_k, experts = top_k + (a.shared.data ? 1 : 0), strip_bytes = static_cast<int>(a.down.strip_bytes);
   const DownShared place(a, experts);
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, row = blockIdx.y, expert = warp / 2, first_chunk = warp % 2 * a.each;
+  const int t = threadIdx.x, lane = t & 31, warp = t >> 5, row = blockIdx.y, expert = warp / 2, first_chunk = warp % 2 * (Each > 0 ? Each : a.each);
   auto* const barrier = reinterpret_cast<uint64_t*>(shared + place.barrier);
   auto* const chosen = reinterpret_cast<int*>(shared + place.chosen);
   auto* const weights = reinterpret_cast<float*>(shared + place.weights);
+  auto* const sums = reinterpret_cast<float*>(shared + place.sums);
   let_next_start();
   arrivals_init(barrier, 1);
+  for (int i = t; i < kStripRows * kDownStride; i += blockDim.x) sums[i] = 0;
   const auto pull_strip = [&](int i, int expert) {
     const Strips& w = i < top_k ? a.down : a.shared;
     pull(shared + i * strip_bytes, w.data + (i < top_k ? expert * w.expert_bytes : 0) + static_cast<int64_t>(blockIdx.x) * strip_bytes, static_cast<uint32_t>(strip_bytes), barrier);
   };
   if (warp == 0) {  // the scores are those of two stages before: they are there
     if constexpr (kCopyEngine) {
-      if (lane == 0) {
-        expect_bytes(barrier, static_cast<uint32_t>(experts * strip_bytes));
-        if (a.shared.data) pull_strip(top_k, 0);
-      }
+      if (lane == 0) expect_bytes(barrier, static_cast<uint32_t>(experts * strip_bytes));
       __syncwarp();
+      if (lane == top_k && a.shared.data) pull_strip(top_k, 0);
     }
-    const float all = choices(a.routes, a.routes.scores + static_cast<int64_t>(row) * a.routes.n_experts, top_k - 1, !a.routes.renormalise, lane, [&](int rank, int expert, uint32_t key) {
-      if constexpr (kCopyEngine) pull_strip(rank, expert);
-      chosen[rank] = expert, weights[rank] = unordered(key);
-    });
-    __syncwarp();
-    float mine = lane < top_k ? __expf(weights[lane] - weights[0]) : 0;
-    mine = __fdividef(mine, a.routes.renormalise ? warp_sum(mine) : all) * a.down.factor;
-    if (lane == top_k) mine = (a.shared.data && a.shared_gate ? quick_sigmoid(a.shared_gate[row]) : 1.0f) * a.shared.factor;
-    __syncwarp();
-    if (lane < experts) weights[lane] = mine;
+    float all;
+    const Choice mine = choices(a.routes, a.routes.scores + static_cast<int64_t>(row) * a.routes.n_experts, top_k - 1, !a.routes.renormalise, lane, all);
+    if constexpr (kCopyEngine) {
+      if (lane < top_k) pull_strip(lane, mine.expert);
+    }
+    const float best = unordered(__shfl_sync(~0u, mine.key, 0));
+    float weight = lane < top_k ? __expf(unordered(mine.key) - best) : 0.0f;
+    weight = __fdividef(weight, a.routes.renormalise ? warp_sum(weight) : all) * a.down.factor;
+    if (lane < top_k) chosen[lane] = mine.expert, weights[lane] = weight;
   }
   __syncthreads();
   if constexpr (!kCopyEngine)
@@ -177,36 +200,51 @@ template <Codes C, Scales S, int G> __global__ void __maxnreg__(kDownRegisters) 
   Source source;
   source.x = expert < top_k ? a.hidden + expert * a.down.cols : a.shared_hidden;
   source.x_stride = expert < top_k ? static_cast<int64_t>(top_k) * a.down.cols : a.shared.cols;
-  const int n_chunks = max(0, min(a.each, (a.down.blocks + Shape::blocks - 1) / Shape::blocks - first_chunk));
-  const Maker<C, G, false> maker(source, a.down.cols, a.down.layout.offset, lane);
-  const float weight = weights[expert];
-  const int out = static_cast<int>(blockIdx.x) * kStripRows + static_cast<int>(threadIdx.x);
-  const bool writes = threadIdx.x < kStripRows && out < a.down.rows;
+  const int chunks = chunks_of<C, G>(a.down.blocks), n_chunks = max(0, min(Each > 0 ? Each : a.each, chunks - first_chunk));
+  const auto chunk = [&](int c) { return Each > 0 ? min(first_chunk + c, chunks - 1) : first_chunk + c; };
+  const Make maker(source, a.down.cols, a.down.layout.offset, lane);
+  const bool gated = expert == top_k && a.shared_gate;
+  const float routed = expert < top_k ? weights[expert] : a.shared.factor;
+  const int out = static_cast<int>(blockIdx.x) * kStripRows + t;
+  const bool writes = t < kStripRows && out < a.down.rows;
+  const int64_t target = static_cast<int64_t>(row) * a.down.rows + out;
+  const LanePlace<C, S, G> lane_place(lane);
   wait_for_input();
-  const float added = writes && a.add ? a.add[static_cast<int64_t>(row) * a.down.rows + out] : 0.0f;
-  float squares = 0, p[2] = {};
-  typename Maker<C, G, false>::Raw raw{};
-  if (n_chunks > 0) raw = maker.read(row, first_chunk);
-#pragma unroll 1
-  for (int c = 0; c < n_chunks; c++) {
-    const auto now = raw;
-    if (c + 1 < n_chunks) raw = maker.read(row, first_chunk + c + 1);
-    const Operand x = maker.make(row, first_chunk + c, now, ones<Shape::pairs>(), squares);
-    if (c == 0) await_arrival(barrier, 0);
-    const int block = (first_chunk + c) * Shape::blocks;
-    add_product<C, S, G>(shared + expert * strip_bytes + block * block_size, block + 1 < a.down.blocks ? block_size : 0, x, lane, p);
+  typename Make::Raw raw[kHeld];
+  if constexpr (Each > 0) {
+#pragma unroll
+    for (int c = 0; c < Each; c++) raw[c] = maker.read(row, chunk(c));
   }
-  if constexpr (!kCopyEngine)
-    if (n_chunks == 0) await_arrival(barrier, 0);
-  float* const sums = reinterpret_cast<float*>(shared + place.sums);
+  const float added = writes && a.add ? a.add[target] : 0.0f;
+  const float weight = gated ? routed * quick_sigmoid(a.shared_gate[row]) : routed;
+  float squares = 0, p[2] = {};
+  const uint8_t* const strip = shared + expert * strip_bytes + first_chunk * chunk_size;
+  if constexpr (Each > 0) {
+    Operand x[Each];
+#pragma unroll
+    for (int c = 0; c < Each; c++) x[c] = maker.make(row, chunk(c), raw[c], ones<Shape::pairs>(), squares);
+    await_arrival(shared_address(barrier), 0);
+#pragma unroll
+    for (int c = 0; c < Each; c++)
+      if (c < n_chunks) add_product<C, S, G>(strip + c * chunk_size, lane_place, x[c], lane, p);
+  } else {
+    await_arrival(shared_address(barrier), 0);
+#pragma unroll 1
+    for (int c = 0; c < n_chunks; c++)
+      add_product<C, S, G>(strip + c * chunk_size, lane_place, maker.make(row, chunk(c), maker.read(row, chunk(c)), ones<Shape::pairs>(), squares), lane, p, (first_chunk + c) * Shape::blocks + 1 < a.down.blocks);
+  }
   const float v = row_sum(p, lane);
-  if ((lane & 3) < 2) sums[warp * kStripRows + (lane >> 2) + 8 * (lane & 1)] = v * weight;
+  if ((lane & 2) == 0) sums[((lane >> 2) + 8 * (lane & 1)) * kDownStride + warp] = v * weight;
   __syncthreads();
   if (!writes) return;
-  float sum = 0;
-#pragma unroll 6
-  for (int w = 0; w < 2 * experts; w++) sum += sums[w * kStripRows + threadIdx.x];
-  a.y[static_cast<int64_t>(row) * a.down.rows + out] = added + sum;
+  float sum[4] = {};
+#pragma unroll
+  for (int w = 0; w < 32; w += 4) {
+    if (w >= 2 * experts) break;
+    const float4 four = *reinterpret_cast<const float4*>(sums + t * kDownStride + w);
+    sum[0] += four.x, sum[1] += four.y, sum[2] += four.z, sum[3] += four.w;
+  }
+  a.y[target] = added + ((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
 }  // namespace
@@ -217,7 +255,7 @@ StageShape shape_experts_up(ExpertsUpArgs& a, int multiprocessors, size_t most_s
   for (int blocks = min(pairs, multiprocessors);; blocks *= 2) {
     a.most_pairs = (pairs + blocks - 1) / blocks;
     const UpShared place(a);
-    if (static_cast<size_t>(place.bytes) <= most_shared && a.most_pairs <= 32) return {dim3(static_cast<unsigned>((pairs + a.most_pairs - 1) / a.most_pairs), static_cast<unsigned>(a.rows)), kThreads, static_cast<size_t>(place.bytes)};
+    if (static_cast<size_t>(place.bytes) <= most_shared && a.most_pairs <= 16) return {dim3(static_cast<unsigned>((pairs + a.most_pairs - 1) / a.most_pairs), static_cast<unsigned>(a.rows)), kThreads, static_cast<size_t>(place.bytes)};
     if (a.most_pairs == 1) return {dim3(1), 0, 0};
   }
 }
@@ -225,16 +263,29 @@ StageShape shape_experts_up(ExpertsUpArgs& a, int multiprocessors, size_t most_s
 StageShape shape_experts_down(ExpertsDownArgs& a, size_t most_shared) {
   const int experts = a.routes.top_k + (a.shared.data ? 1 : 0);
   a.each = (chunks_of(a.down) + 1) / 2;
+  if (whole_chunks(a.down) && a.each <= 4) a.each = a.each <= 2 ? 2 : 4;
   const DownShared place(a, experts);
   if (static_cast<size_t>(place.bytes) > most_shared || experts > 16) return {dim3(1), 0, 0};
   return {dim3(static_cast<unsigned>(a.down.strips), static_cast<unsigned>(a.rows)), 64 * experts, static_cast<size_t>(place.bytes)};
 }
 
-const void* experts_up_stage(const StripLayout& layout) {
-  return for_kind<const void*>(layout, [](auto kind) { return reinterpret_cast<const void*>(experts_up<kind.codes, kind.scales, kind.groups>); });
+const void* experts_up_stage(const ExpertsUpArgs& a) {
+  const bool regular = whole_chunks(a.gate) && ((reinterpret_cast<uintptr_t>(a.source.x) | reinterpret_cast<uintptr_t>(a.source.gain) | static_cast<uintptr_t>(4 * a.source.x_stride)) & 7) == 0;
+  return for_kind<const void*>(a.gate.layout, [&](auto kind) {
+    using K = decltype(kind);
+    if (regular && a.each == 1) return reinterpret_cast<const void*>(experts_up<K::codes, K::scales, K::groups, 1>);
+    if (regular && a.each == 2) return reinterpret_cast<const void*>(experts_up<K::codes, K::scales, K::groups, 2>);
+    return reinterpret_cast<const void*>(experts_up<K::codes, K::scales, K::groups, 0>);
+  });
 }
-const void* experts_down_stage(const StripLayout& layout) {
-  return for_kind<const void*>(layout, [](auto kind) { return reinterpret_cast<const void*>(experts_down<kind.codes, kind.scales, kind.groups>); });
+const void* experts_down_stage(const ExpertsDownArgs& a) {
+  const bool regular = whole_chunks(a.down);
+  return for_kind<const void*>(a.down.layout, [&](auto kind) {
+    using K = decltype(kind);
+    if (regular && a.each <= 2) return reinterpret_cast<const void*>(experts_down<K::codes, K::scales, K::groups, 2>);
+    if (regular && a.each <= 4) return reinterpret_cast<const void*>(experts_down<K::codes, K::scales, K::groups, 4>);
+    return reinterpret_cast<const void*>(experts_down<K::codes, K::scales, K::groups, 0>);
+  });
 }
 
 }  // namespace cuda

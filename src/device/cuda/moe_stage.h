@@ -36,7 +36,7 @@ struct ExpertsDownArgs {
 struct StageShape { dim3 grid; int threads; size_t shared_bytes; };
 StageShape shape_experts_up(ExpertsUpArgs& args, int multiprocessors, size_t most_shared);
 StageShape shape_experts_down(ExpertsDownArgs& args, size_t most_shared);
-const void* experts_up_stage(const StripLayout& layout);
-const void* experts_down_stage(const StripLayout& layout);
+const void* experts_up_stage(const ExpertsUpArgs& args);
+const void* experts_down_stage(const ExpertsDownArgs& args);
 
 }  // namespace cuda

@@ -24,6 +24,14 @@ template <Codes C, int G> struct Chunk {
     v += __shfl_xor_sync(~0u, v, 8);
     return v + __shfl_xor_sync(~0u, v, 16);
   }
+  template <int N> __device__ __forceinline__ static void sum_all(float (&v)[N]) {  // side by side
+#pragma unroll
+    for (int apart = 1; apart < 32; apart *= 2) {
+      if (apart == 4 && !halves) continue;
+#pragma unroll
+      for (int i = 0; i < N; i++) v[i] += __shfl_xor_sync(~0u, v[i], apart);
+    }
+  }
 };
 
 // ---- tensor cores -------------------------------------------------------------------------------------------------------
@@ -54,11 +62,12 @@ template <Codes C> struct LaneCodes {
   static constexpr int n = C == Codes::f16 ? 4 : C == Codes::s8 ? 2 : 1;
   uint4 words[n];
   uint32_t planes[2];
-  __device__ __forceinline__ void read(const uint8_t* codes, int lane) {
+  __device__ __forceinline__ void read(const uint8_t* codes, int lane) { read(codes + 16 * lane, codes + 512 + 4 * lane); }
+  __device__ __forceinline__ void read(const uint8_t* own_words, const uint8_t* own_planes) {
 #pragma unroll
-    for (int i = 0; i < n; i++) words[i] = *reinterpret_cast<const uint4*>(codes + 512 * i + 16 * lane);
-    if constexpr (C == Codes::u5 || C == Codes::u6) planes[0] = *reinterpret_cast<const uint32_t*>(codes + 512 + 4 * lane);
-    if constexpr (C == Codes::u6) planes[1] = *reinterpret_cast<const uint32_t*>(codes + 640 + 4 * lane);
+    for (int i = 0; i < n; i++) words[i] = *reinterpret_cast<const uint4*>(own_words + 512 * i);
+    if constexpr (C == Codes::u5 || C == Codes::u6) planes[0] = *reinterpret_cast<const uint32_t*>(own_planes);
+    if constexpr (C == Codes::u6) planes[1] = *reinterpret_cast<const uint32_t*>(own_planes + 128);
   }
   template <int Slab> __device__ __forceinline__ void slab(uint32_t (&a)[4]) const { a[0] = words[Slab].x, a[1] = words[Slab].y, a[2] = words[Slab].z, a[3] = words[Slab].w; }
   // Bits t, t + 1, t + 16 and t + 17 of a plane, to bit `To` of bytes 0, 1, 2 and 3.
@@ -87,14 +96,20 @@ template <Codes C> struct LaneCodes {
 };
 
 struct RowScales { float scale[2], min[2]; };  // of rows r and r + 8
-template <Scales S, int G> __device__ __forceinline__ RowScales row_scales(const uint8_t* block, int g, int r) {
-  const auto pair_of_halves = [](uint32_t bits) { return __half22float2(reinterpret_cast<const __half2&>(bits)); };
+__device__ __forceinline__ float2 pair_of_halves(uint32_t bits) { return __half22float2(reinterpret_cast<const __half2&>(bits)); }
+// Bytes from one row, and one group, to the next; super forms: `own` of what a group has, `shared` of what its block has once.
+template <Scales S> struct ScaleSteps {
+  static constexpr bool super = S == Scales::super || S == Scales::super_min;
+  static constexpr int once = S == Scales::super ? 32 : S == Scales::super_min ? 64 : 0, once_row = once / 8;
+  static constexpr int group = scale_bytes(S, 2) - scale_bytes(S, 1), row = group / 8;
+};
+template <Scales S> __device__ __forceinline__ RowScales row_scales(const uint8_t* own, const uint8_t* once) {
   RowScales out{};
   if constexpr (S == Scales::f16) {
-    const float2 s = pair_of_halves(*reinterpret_cast<const uint32_t*>(block + 32 * g + 4 * r));
+    const float2 s = pair_of_halves(*reinterpret_cast<const uint32_t*>(own));
     out.scale[0] = s.x, out.scale[1] = s.y;
   } else if constexpr (S == Scales::f16_min || S == Scales::bf16_min) {
-    const uint2 bits = *reinterpret_cast<const uint2*>(block + 64 * g + 8 * r);
+    const uint2 bits = *reinterpret_cast<const uint2*>(own);
     if constexpr (S == Scales::bf16_min) {
       out.scale[0] = __uint_as_float(bits.x << 16), out.scale[1] = __uint_as_float(bits.x & 0xffff0000u), out.min[0] = __uint_as_float(bits.y << 16), out.min[1] = __uint_as_float(bits.y & 0xffff0000u);
     } else {
@@ -102,21 +117,40 @@ template <Scales S, int G> __device__ __forceinline__ RowScales row_scales(const
       out.scale[0] = s.x, out.scale[1] = s.y, out.min[0] = m.x, out.min[1] = m.y;
     }
   } else if constexpr (S == Scales::f32_min) {
-    const float4 v = *reinterpret_cast<const float4*>(block + 128 * g + 16 * r);
+    const float4 v = *reinterpret_cast<const float4*>(own);
     out.scale[0] = v.x, out.scale[1] = v.y, out.min[0] = v.z, out.min[1] = v.w;
   } else if constexpr (S == Scales::super) {
-    const float2 d = pair_of_halves(*reinterpret_cast<const uint32_t*>(block + 4 * r));
-    const uint16_t sub = *reinterpret_cast<const uint16_t*>(block + 32 + 16 * g + 2 * r);
+    const float2 d = pair_of_halves(*reinterpret_cast<const uint32_t*>(once));
+    const uint16_t sub = *reinterpret_cast<const uint16_t*>(own);
     out.scale[0] = d.x * static_cast<float>(static_cast<int8_t>(sub & 255)), out.scale[1] = d.y * static_cast<float>(static_cast<int8_t>(sub >> 8));
   } else if constexpr (S == Scales::super_min) {
-    const uint2 bits = *reinterpret_cast<const uint2*>(block + 8 * r);
-    const uint32_t sub = *reinterpret_cast<const uint32_t*>(block + 64 + 32 * g + 4 * r);
+    const uint2 bits = *reinterpret_cast<const uint2*>(once);
+    const uint32_t sub = *reinterpret_cast<const uint32_t*>(own);
     const float2 d = pair_of_halves(bits.x), m = pair_of_halves(bits.y);
     out.scale[0] = d.x * static_cast<float>(sub & 255), out.scale[1] = d.y * static_cast<float>(sub >> 8 & 255);
     out.min[0] = -m.x * static_cast<float>(sub >> 16 & 255), out.min[1] = -m.y * static_cast<float>(sub >> 24);
   }
   return out;
 }
+template <Scales S, int G> __device__ __forceinline__ RowScales row_scales(const uint8_t* block, int g, int r) {
+  using Steps = ScaleSteps<S>;
+  return row_scales<S>(block + Steps::once + Steps::group * g + Steps::row * r, block + Steps::once_row * r);
+}
+
+// Where a lane finds its part of a chunk, in bytes from the chunk's beginning. Opaque to the compiler, which would rather compute them again for every strip.
+template <Codes C, Scales S, int G> struct LanePlace {
+  uint32_t words, planes, scales, once;
+  __device__ __forceinline__ explicit LanePlace(int lane) {
+    using Steps = ScaleSteps<S>;
+    constexpr int first = scale_bytes(S, G);
+    const int r = lane >> 2, c = lane & 3, block = Chunk<C, G>::blocks == 2 && c >= 2 ? block_bytes(C, S, G) : 0, g = G == 2 ? c & 1 : G == 4 ? c : 0;
+    words = first + 16 * lane, planes = first + 512 + 4 * lane, scales = block + Steps::once + Steps::group * g + Steps::row * r, once = block + Steps::once_row * r;
+    asm volatile("" : "+r"(words));
+    if constexpr (C == Codes::u5 || C == Codes::u6) asm volatile("" : "+r"(planes));
+    if constexpr (S != Scales::none) asm volatile("" : "+r"(scales));
+    if constexpr (Steps::super) asm volatile("" : "+r"(once));
+  }
+};
 
 // ---- operands -----------------------------------------------------------------------------------------------------------
 
@@ -147,7 +181,9 @@ template <Codes C, int G> __device__ __forceinline__ Operand operand_of(const fl
 #pragma unroll
     for (int i = 0; i < pairs; i++) peak = larger(peak, larger(fabsf(v[i].x), fabsf(v[i].y)));
     peak = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(peak)));
-    const float to_integer = __fdividef(32512.0f, fmaxf(peak, 1e-30f));
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fmaxf(peak, 1e-30f)));
+    const float to_integer = 32512.0f * inverse;
     const bool low = lane & 4;
     const uint32_t select = low ? 0x40 : 0x51, flip = low ? 0x80808080u : 0;
     uint32_t bytes[2 * pairs];  // integer + 128 in the lower 16 bits: its high byte, and its low byte with the sign turned, are the two columns
@@ -169,13 +205,12 @@ template <Codes C, int G> __device__ __forceinline__ Operand operand_of(const fl
   return out;
 }
 
-// p[0], p[1] += this lane's part of rows lane / 4 and lane / 4 + 8 of a chunk of a strip. `second`: where the chunk's second block lies behind its first one.
-template <Codes C, Scales S, int G> __device__ __forceinline__ void add_product(const uint8_t* chunk, int second, const Operand& x, int lane, float (&p)[2]) {
-  constexpr int scales = scale_bytes(S, G), blocks = Chunk<C, G>::blocks;
-  const int r = lane >> 2, c = lane & 3;
+// p[0], p[1] += this lane's part of rows lane / 4 and lane / 4 + 8 of a chunk of a strip. Pair: the chunk has a second block; else its inputs are zero.
+template <Codes C, Scales S, int G> __device__ __forceinline__ void add_product(const uint8_t* chunk, const LanePlace<C, S, G>& place, const Operand& x, int lane, float (&p)[2], bool pair = true) {
+  constexpr int blocks = Chunk<C, G>::blocks, block_size = block_bytes(C, S, G);
   LaneCodes<C> codes[blocks];
-  codes[0].read(chunk + scales, lane);
-  if constexpr (blocks == 2) codes[1].read(chunk + second + scales, lane);
+  codes[0].read(chunk + place.words, chunk + place.planes);
+  if constexpr (blocks == 2) codes[1].read(chunk + place.words + (pair ? block_size : 0), chunk + place.planes + (pair ? block_size : 0));
   uint32_t a[4];
   if constexpr (C == Codes::f16) {
     float sum[4] = {};
@@ -193,7 +228,8 @@ template <Codes C, Scales S, int G> __device__ __forceinline__ void add_product(
     };
     codes[0].template half<0>(a), half(0), codes[0].template half<1>(a), half(1);
     if constexpr (blocks == 2) codes[1].template half<0>(a), half(2), codes[1].template half<1>(a), half(3);
-    const RowScales rows = row_scales<S, G>(chunk + (blocks == 2 && c >= 2 ? second : 0), G == 2 ? c & 1 : G == 4 ? c : 0, r);
+    const int back = blocks == 2 && !pair && (lane & 2) ? block_size : 0;
+    const RowScales rows = row_scales<S>(chunk + place.scales - back, chunk + place.once - back);
     float first = __fmul_rn(rows.scale[0], static_cast<float>(256 * sum[0] + sum[1])), last = __fmul_rn(rows.scale[1], static_cast<float>(256 * sum[2] + sum[3]));
     if constexpr (has_min(S)) first = fmaf(rows.min[0], x.sum, first), last = fmaf(rows.min[1], x.sum, last);
     p[0] = fmaf(x.scale, first, p[0]), p[1] = fmaf(x.scale, last, p[1]);

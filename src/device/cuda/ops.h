@@ -26,6 +26,7 @@ struct DeltaOp {
   StateRef state;
   float* y;  // normed and gated
   int32_t rows, n_sequences;
+  const float* squares = nullptr;  // y was written but for the division by these (DeltaArgs); its readers divide
 };
 using Op = std::variant<EmbedOp, LinearOp, NormOp, RopeOp, AppendOp, AttentionOp, ElementwiseOp, AddOp, ColumnsOp, RowsOp, RouteOp, ExpertsOp, DeltaOp>;
 

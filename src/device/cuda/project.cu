@@ -50,72 +50,41 @@ __device__ __forceinline__ void let_out(const ProjectArgs& a, const Outlet& out,
 
 // ---- rows of float matrices ---------------------------------------------------------------------------------------------
 
-// All threads along the inputs.
-__device__ __forceinline__ void float_rows(const ProjectArgs& a, Rows rows, uint8_t* shared) {
-  float* const sums = reinterpret_cast<float*>(shared);  // [rows][kFloatRows + 1][warps]
-  constexpr int kSums = (kFloatRows + 1) * kStageWarps;
-  static_assert(kFloatRows == 4);
-  const int first = (static_cast<int>(blockIdx.x) - a.strip_blocks) * kFloatRows, lane = threadIdx.x & 31, warp = threadIdx.x >> 5, k0 = 4 * static_cast<int>(threadIdx.x), cols = a.cols;
-  const auto find = [&](int row, int& at) {
+// Such rows of one thread block. Where lanes hold each input twice, a warp multiplies two rows at once.
+template <Codes C, int G> struct FloatRows {
+  using Shape = Chunk<C, G>;
+  static constexpr int N = Shape::pairs, kAtOnce = Shape::halves ? 1 : 2;
+  int first, n;
+  __device__ __forceinline__ explicit FloatRows(const ProjectArgs& a) {
+    first = (static_cast<int>(blockIdx.x) - a.float_from) * a.floats_each, n = static_cast<int>(blockIdx.x) >= a.float_from ? min(a.floats_each, a.n_float_rows - first) : 0;
+  }
+  __device__ __forceinline__ static const FloatTarget& target_of(const ProjectArgs& a, int row, int& at) {
     int t = 0;
     while (t + 1 < a.n_floats && row >= a.floats[t + 1].first_row) t++;
     at = row - a.floats[t].first_row;
-    return t;
-  };
-  const float* data[kFloatRows];
-  float4 ahead[kFloatRows];
-#pragma unroll
-  for (int r = 0; r < kFloatRows; r++) {
+    return a.floats[t];
+  }
+  __device__ __forceinline__ int lane_row(int set, int lane) const { return min(set * kAtOnce + (kAtOnce == 2 ? lane >> 2 & 1 : 0), n - 1); }
+  __device__ __forceinline__ const float* weights(const ProjectArgs& a, int set, int lane) const {
     int at;
-    const int t = find(min(first + r, a.n_float_rows - 1), at);
-    data[r] = a.floats[t].data + static_cast<int64_t>(at) * cols, ahead[r] = quad_at(data[r], k0, cols);
+    const FloatTarget& to = target_of(a, first + lane_row(set, lane), at);
+    return to.data + static_cast<int64_t>(at) * a.cols;
   }
-  const bool gains = a.source.gain;
-  const float4 gains_ahead = gains ? quad_at(a.source.gain, k0, cols) : float4{1, 1, 1, 1};
-  const int m_out = threadIdx.x / kFloatRows, r_out = threadIdx.x % kFloatRows;
-  float* y = nullptr;
-  float bias = 0;
-  if (m_out < rows.n && first + r_out < a.n_float_rows) {
+  __device__ __forceinline__ static float dot(const float2 (&v)[N], const Pairs<N>& w, float sum) {
+#pragma unroll
+    for (int i = 0; i < N; i++) sum = fmaf(v[i].x, w.at[i].x, sum), sum = fmaf(v[i].y, w.at[i].y, sum);
+    return sum;
+  }
+  // sums: [kFloatRows][warps] of one row of the step; all: over the lanes
+  __device__ __forceinline__ void put(float* sums, int set, float all, int lane, int warp) const {
+    if ((lane & ~(kAtOnce == 2 ? 4 : 0)) == 0) sums[(set * kAtOnce + (lane >> 2)) * kStageWarps + warp] = all;
+  }
+  __device__ __forceinline__ void let_out(const ProjectArgs& a, int row, int m, const float* sums, float factor) const {
     int at;
-    const FloatTarget& to = a.floats[find(first + r_out, at)];
-    y = to.y + static_cast<int64_t>(rows.first + m_out) * to.rows + at, bias = to.bias ? to.bias[at] : 0.0f;
+    const FloatTarget& to = target_of(a, first + row, at);
+    to.y[static_cast<int64_t>(m) * to.rows + at] = fmaf(sum_of_warps(sums + row * kStageWarps), factor, to.bias ? to.bias[at] : 0.0f);
   }
-  wait_for_input();
-  const float* x = a.source.x + rows.first * a.source.x_stride;
-  float4 next = quad_at(x, k0, cols);
-#pragma unroll 1
-  for (int m = 0; m < rows.n; m++) {
-    float part[kFloatRows] = {}, squares = 0;
-    const auto add = [&](const float4& v, const float4& gain, const float4 (&w)[kFloatRows]) {
-      squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
-#pragma unroll
-      for (int r = 0; r < kFloatRows; r++) part[r] += w[r].x * (v.x * gain.x) + w[r].y * (v.y * gain.y) + w[r].z * (v.z * gain.z) + w[r].w * (v.w * gain.w);
-    };
-    const float4 v = next;
-    if (m + 1 < rows.n) next = quad_at(x + a.source.x_stride, k0, cols);
-    add(v, gains_ahead, ahead);
-#pragma unroll 1
-    for (int k = k0 + 4 * kThreads; k < cols; k += 4 * kThreads) {
-      float4 w[kFloatRows];
-#pragma unroll
-      for (int r = 0; r < kFloatRows; r++) w[r] = quad_at(data[r], k, cols);
-      add(quad_at(x, k, cols), gains ? quad_at(a.source.gain, k, cols) : float4{1, 1, 1, 1}, w);
-    }
-    x += a.source.x_stride;
-    const auto fold = [&](float low, float high, int apart) { return (lane & apart ? high : low) + __shfl_xor_sync(~0u, lane & apart ? low : high, apart); };
-    float sum = fold(fold(part[0], part[2], 16), fold(part[1], part[3], 16), 8);  // row: bits 4 and 3 of the lane
-    sum += __shfl_xor_sync(~0u, sum, 4), sum += __shfl_xor_sync(~0u, sum, 2), sum += __shfl_xor_sync(~0u, sum, 1);
-    squares = warp_sum(squares);
-    if ((lane & 7) == 0) sums[m * kSums + lane / 8 * kStageWarps + warp] = sum;
-    if (lane == 0) sums[m * kSums + kFloatRows * kStageWarps + warp] = squares;
-  }
-  __syncthreads();
-  if (!y) return;
-  const float* mine = sums + m_out * kSums;
-  float v = sum_of_warps(mine + r_out * kStageWarps);
-  if (a.source.kind == SourceKind::rms) v *= rsqrtf(__fdividef(sum_of_warps(mine + kFloatRows * kStageWarps), static_cast<float>(cols)) + a.source.eps);
-  *y = v + bias;
-}
+};
 
 // ---- strips -------------------------------------------------------------------------------------------------------------
 
@@ -127,7 +96,7 @@ struct Stream {
   int first, count;
   __device__ __forceinline__ Stream(const ProjectArgs& a, uint8_t* shared) : a(a), shared(shared), barriers(reinterpret_cast<uint64_t*>(shared + a.places.barriers)) {
     const int bx = static_cast<int>(blockIdx.x), unit = a.pair ? 2 : 1;
-    first = (bx * a.share + min(bx, a.extra)) * unit, count = (a.share + (bx < a.extra ? 1 : 0)) * unit;
+    first = (bx * a.share + min(bx, a.extra)) * unit, count = bx < a.strip_blocks ? (a.share + (bx < a.extra ? 1 : 0)) * unit : 0;
     arrivals_init(barriers, a.slots);
     if constexpr (!kCopyEngine) __syncthreads();
     // Thread i initialised barrier i and uses it first, so that nothing needs to be waited for.
@@ -161,88 +130,124 @@ template <class Multiply, class Finish> __device__ __forceinline__ void for_each
     float* const mine = sums + turn * a.group * strip_sums;
 #pragma unroll 1
     for (int i = 0; i < n; i++) {
-      await_arrival(s.barriers + slot, parity);
+      await_arrival(shared_address(s.barriers + slot), parity);
       multiply(s.shared + slot * strip_size, mine + i * strip_sums);
       if (++slot == a.slots) slot = 0, parity ^= 1;
     }
-    if (begin == 0) finish(0, 0, mine);
     __syncthreads();
     if (begin + a.slots < s.count) s.refill(begin + a.slots, n, first_slot);
     finish(begin, n, mine);
   }
 }
 
-template <Codes C, Scales S, int G, bool Gated> __global__ void __launch_bounds__(kThreads, 2) project_row(const __grid_constant__ ProjectArgs a) {
+// ---- one row ------------------------------------------------------------------------------------------------------------
+
+// Each: chunks of a warp. What a block does after its wait decides how long a step takes: everything that can be known before is.
+template <Codes C, Scales S, int G, int Each> __global__ void __launch_bounds__(kThreads, Each <= 2 ? 2 : 1) project_row(const __grid_constant__ ProjectArgs a) {
   extern __shared__ __align__(128) uint8_t shared[];
-  constexpr int block_size = block_bytes(C, S, G), kHeld = Gated ? 2 : 1;  // chunks whose operands stay in registers: gated inputs mostly meet one strip
   using Shape = Chunk<C, G>;
+  using Floats = FloatRows<C, G>;
+  constexpr int block_size = block_bytes(C, S, G), chunk_size = Shape::blocks * block_size, N = Shape::pairs, kSets = (Each == 1 ? kFloatRows : 2) / Floats::kAtOnce;
   let_next_start();
-  if constexpr (!Gated)
-    if (static_cast<int>(blockIdx.x) >= a.strip_blocks) return float_rows(a, {0, 1}, shared);
   const Stream stream(a, shared);
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first_chunk = warp * a.each;
-  const int n_chunks = max(0, min(a.each, (a.blocks + Shape::blocks - 1) / Shape::blocks - first_chunk));
-  const auto second = [&](int c) { return (first_chunk + c) * Shape::blocks + 1 < a.blocks ? block_size : 0; };
-  const Maker<C, G, Gated> maker(a.source, a.cols, a.layout.offset, lane);
-  const auto weights_ahead = n_chunks > 0 ? maker.weights(first_chunk) : ones<Shape::pairs>();
-  const int step = a.pair ? 2 : 1, t = threadIdx.x;
-  Outlet ahead{};
-  if (t / kStripRows * step < min(a.group, stream.count)) ahead = outlet_of(a, stream.first + t / kStripRows * step, 0, t % kStripRows);
+  const int t = threadIdx.x, lane = t & 31, warp = t >> 5, step = a.pair ? 2 : 1, chunks = a.cols / Shape::inputs;
+  const auto chunk = [&](int c) { return min(warp * Each + c, chunks - 1); };
+  const auto exists = [&](int c) { return Each == 1 ? warp < chunks : warp * Each + c < chunks; };
+  const Maker<C, G, false, true> maker(a.source, a.cols, a.layout.offset, lane);
+  Pairs<N> gains[Each];
+#pragma unroll
+  for (int c = 0; c < Each; c++) gains[c] = maker.weights(chunk(c));
+  const Floats floats(a);
+  Pairs<N> float_weights[kSets][Each];
+#pragma unroll
+  for (int s = 0; s < kSets; s++) {
+    if (s * Floats::kAtOnce >= floats.n) break;
+    const float* w = floats.weights(a, s, lane);
+#pragma unroll
+    for (int c = 0; c < Each; c++) float_weights[s][c] = read_pairs<N>(w, chunk(c) * Shape::inputs + maker.own, a.cols, true);
+  }
+  Outlet outlet{};
+  if (t / kStripRows * step < min(a.group, stream.count)) outlet = outlet_of(a, stream.first + t / kStripRows * step, 0, t % kStripRows);
+  auto* const squares = reinterpret_cast<float*>(shared + a.places.squares);
+  auto* const float_sums = reinterpret_cast<float*>(shared + a.places.floats);
+  const bool rms = a.source.kind == SourceKind::rms, heads = a.source.kind == SourceKind::heads;
+  const float4* parts_at[Each] = {};
+#pragma unroll
+  for (int c = 0; c < Each; c++)
+    if (heads) parts_at[c] = maker.head_parts(0, chunk(c));
+  const float share = heads ? 1.0f / static_cast<float>(a.source.head_dim) : 0.0f;
+  const LanePlace<C, S, G> place(lane);
   __syncthreads();
   wait_for_input();
 
-  auto* const squares = reinterpret_cast<float*>(shared + a.places.squares);
-  uint8_t* const operands = shared + a.places.inputs + warp * a.each * OperandPlace::bytes;
-  float mine = 0;
-  Operand x[kHeld] = {};
-  {
-    typename Maker<C, G, Gated>::Raw raw[kHeld];
+  typename Maker<C, G, false, true>::Raw raw[Each];
 #pragma unroll
-    for (int c = 0; c < kHeld; c++)
-      if (c < n_chunks) raw[c] = maker.read(0, first_chunk + c);
-    const float added = ahead.add ? *ahead.add : 0.0f;
-    ahead.second_bias = a.pair ? ahead.second_bias : added;
+  for (int c = 0; c < Each; c++) raw[c] = maker.read(0, chunk(c));
+  float4 parts[Each] = {};
 #pragma unroll
-    for (int c = 0; c < kHeld; c++)
-      if (c < n_chunks) x[c] = maker.make(0, first_chunk + c, raw[c], c == 0 ? weights_ahead : maker.weights(first_chunk + c), mine);
-#pragma unroll 1
-    for (int c = kHeld; c < n_chunks; c++) OperandPlace::put(operands + c * OperandPlace::bytes, maker.make(0, first_chunk + c, maker.read(0, first_chunk + c), maker.weights(first_chunk + c), mine), lane);
-    if (n_chunks > kHeld) __syncwarp();
+  for (int c = 0; c < Each; c++)
+    if (heads) parts[c] = *parts_at[c];
+  float added = outlet.add ? *outlet.add : 0.0f, mine = 0, float_parts[kSets] = {};
+  Operand x[Each];
+#pragma unroll
+  for (int c = 0; c < Each; c++) {
+    float2 v[N];
+    float sum = mine;
+    maker.values(raw[c], gains[c], v, sum);
+    mine = exists(c) ? sum : mine;
+#pragma unroll
+    for (int s = 0; s < kSets; s++)
+      if (s * Floats::kAtOnce < floats.n && exists(c)) float_parts[s] = Floats::dot(v, float_weights[s][c], float_parts[s]);
+    x[c] = operand_of<C, G>(v, a.layout.offset, lane);
+    if (heads) x[c].scale *= maker.head_factor(parts[c], share);
   }
-  const auto multiply = [&](const uint8_t* strip, float* sums) {
-    float p[2] = {};
-    int lane = threadIdx.x & 31;
-    if constexpr (Gated) asm volatile("" : "+r"(lane));  // what depends on it is not kept in registers from strip to strip
-    const uint8_t* at = strip + first_chunk * Shape::blocks * block_size;
+  if (floats.n > 0) {
+    Shape::sum_all(float_parts);
 #pragma unroll
-    for (int c = 0; c < kHeld; c++)
-      if (c < n_chunks) add_product<C, S, G>(at + c * Shape::blocks * block_size, second(c), x[c], lane, p);
+    for (int s = 0; s < kSets; s++)
+      if (s * Floats::kAtOnce < floats.n) floats.put(float_sums, s, float_parts[s], lane, warp);
+  }
+  if (rms) {
+    const float all = Shape::sum(mine);
+    if (lane == 0) squares[warp] = all;
+  }
+
+  const auto strip_size = static_cast<uint32_t>(a.strip_bytes);
+  const uint8_t* const own = shared + warp * Each * chunk_size;
+  float* const sums = reinterpret_cast<float*>(shared + a.places.sums) + ((lane >> 2) + 8 * (lane & 1)) * kSumStride + warp;
+  const uint32_t barriers = shared_address(shared + a.places.barriers);
+  constexpr int kStripSums = kStripRows * kSumStride;
+  int slot = 0, parity = 0, turn = 0, begin = 0;
+  do {
+    const int n = min(a.group, stream.count - begin), first_slot = slot;
+    float* to = sums + turn;
 #pragma unroll 1
-    for (int c = kHeld; c < n_chunks; c++) add_product<C, S, G>(at + c * Shape::blocks * block_size, second(c), OperandPlace::get(operands + c * OperandPlace::bytes, lane), lane, p);
-    const float v = row_sum(p, lane);
-    if ((lane & 3) < 2) sums[((lane >> 2) + 8 * (lane & 1)) * kSumStride + warp] = v;
-  };
-  for_each_strip(stream, 1, multiply, [&](int begin, int n, const float* sums) {
-    if (n == 0) {  // before the first barrier
-      if (!Gated && a.source.kind == SourceKind::rms) {
-        const float all = Shape::sum(mine);
-        if (lane == 0) squares[warp] = all;
-      }
-      return;
+    for (int i = 0; i < n; i++, to += kStripSums) {
+      await_arrival(barriers + 8 * slot, parity);
+      float p[2] = {};
+#pragma unroll
+      for (int c = 0; c < Each; c++)
+        if (exists(c)) add_product<C, S, G>(own + slot * strip_size + c * chunk_size, place, x[c], lane, p);
+      const float v = row_sum(p, lane);
+      if ((lane & 2) == 0) *to = v;
+      if (++slot == a.slots) slot = 0, parity ^= 1;
     }
+    __syncthreads();
+    if (begin + a.slots < stream.count) stream.refill(begin + a.slots, n, first_slot);
     const int i = t / kStripRows * step;
-    if (i >= n) return;
-    float added = a.pair ? 0.0f : ahead.second_bias;
-    if (begin > 0) {
-      ahead = outlet_of(a, stream.first + begin + i, 0, t % kStripRows);
-      added = ahead.add ? *ahead.add : 0.0f;
+    if (i < n) {
+      if (begin > 0) outlet = outlet_of(a, stream.first + begin + i, 0, t % kStripRows), added = outlet.add ? *outlet.add : 0.0f;
+      if (outlet.y) let_out(a, outlet, reinterpret_cast<float*>(shared + a.places.sums) + turn + i * kStripSums + t % kStripRows * kSumStride, kStripSums, squares, 0, added);
     }
-    if (ahead.y) let_out(a, ahead, sums + (i * kStripRows + t % kStripRows) * kSumStride, kStripRows * kSumStride, squares, 0, added);
-  });
+    begin += a.group, turn = a.group * kStripSums - turn;
+  } while (begin < stream.count);
+  if (const int row = kThreads - 1 - t; row < floats.n) floats.let_out(a, row, 0, float_sums, row_factor(a.source, a.cols, squares, 0));
 }
 
+// ---- several rows, and inputs of any kind -------------------------------------------------------------------------------
+
 template <Codes C, int G, bool Gated> __device__ __forceinline__ void make_rows(const ProjectArgs& a, Rows rows, uint8_t* operands, int row_bytes, float* squares, int first_chunk, int n_chunks, int lane, int warp) {
-  const Maker<C, G, Gated> maker(a.source, a.cols, a.layout.offset, lane);
+  const Maker<C, G, Gated, false> maker(a.source, a.cols, a.layout.offset, lane);
   float mine = 0;
   auto raw = maker.read(rows.first, first_chunk);
 #pragma unroll 1
@@ -259,13 +264,46 @@ template <Codes C, int G, bool Gated> __device__ __forceinline__ void make_rows(
   }
 }
 
+// Of a block that has no strips.
+template <Codes C, int G> __device__ __forceinline__ void float_rows(const ProjectArgs& a, Rows rows, uint8_t* shared) {
+  using Floats = FloatRows<C, G>;
+  constexpr int N = Floats::N, kSets = kFloatRows / Floats::kAtOnce, inputs = Chunk<C, G>::inputs;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = warp * a.each, n_chunks = max(0, min(a.each, (a.cols + inputs - 1) / inputs - first));
+  const Floats floats(a);
+  const Maker<C, G, false, false> maker(a.source, a.cols, a.layout.offset, lane);
+  auto* const squares = reinterpret_cast<float*>(shared + a.places.squares);
+  auto* const sums = reinterpret_cast<float*>(shared + a.places.floats);  // [row of the step][kFloatRows][warps]
+  constexpr int kRowSums = kFloatRows * kStageWarps;
+  wait_for_input();
+#pragma unroll 1
+  for (int m = 0; m < rows.n; m++) {
+    float parts[kSets] = {}, mine = 0;
+#pragma unroll 1
+    for (int c = first; c < first + n_chunks; c++) {
+      float2 v[N];
+      maker.values(maker.read(rows.first + m, c), maker.weights(c), v, mine);
+#pragma unroll
+      for (int s = 0; s < kSets; s++)
+        if (s * Floats::kAtOnce < floats.n) parts[s] = Floats::dot(v, read_pairs<N>(floats.weights(a, s, lane), c * inputs + maker.own, a.cols, maker.whole(c) && a.cols % 2 == 0), parts[s]);
+    }
+    mine = Chunk<C, G>::sum(mine);
+    if (lane == 0) squares[m * kStageWarps + warp] = mine;
+    Chunk<C, G>::sum_all(parts);
+#pragma unroll
+    for (int s = 0; s < kSets; s++)
+      if (s * Floats::kAtOnce < floats.n) floats.put(sums + m * kRowSums, s, parts[s], lane, warp);
+  }
+  __syncthreads();
+  if (const int m = threadIdx.x / kFloatRows, row = threadIdx.x % kFloatRows; m < rows.n && row < floats.n) floats.let_out(a, row, rows.first + m, sums + m * kRowSums, row_factor(a.source, a.cols, squares, m));
+}
+
 template <Codes C, Scales S, int G> __global__ void __launch_bounds__(kThreads, 1) project_rows(const __grid_constant__ ProjectArgs a) {
   extern __shared__ __align__(128) uint8_t shared[];
   constexpr int block_size = block_bytes(C, S, G);
   using Shape = Chunk<C, G>;
   let_next_start();
   const Rows rows{static_cast<int>(blockIdx.y) * a.rows_each, min(a.rows_each, a.rows - static_cast<int>(blockIdx.y) * a.rows_each)};
-  if (static_cast<int>(blockIdx.x) >= a.strip_blocks) return float_rows(a, rows, shared);
+  if (static_cast<int>(blockIdx.x) >= a.strip_blocks) return float_rows<C, G>(a, rows, shared);
   const Stream stream(a, shared);
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first_chunk = warp * a.each;
   const int n_chunks = max(0, min(a.each, (a.blocks + Shape::blocks - 1) / Shape::blocks - first_chunk));
@@ -276,7 +314,7 @@ template <Codes C, Scales S, int G> __global__ void __launch_bounds__(kThreads, 
   __syncthreads();
   wait_for_input();
   if (n_chunks > 0) {
-    if (a.source.kind > SourceKind::rms) make_rows<C, G, true>(a, rows, operands, row_bytes, squares, first_chunk, n_chunks, lane, warp);
+    if (a.source.kind == SourceKind::gated || a.source.kind == SourceKind::paired) make_rows<C, G, true>(a, rows, operands, row_bytes, squares, first_chunk, n_chunks, lane, warp);
     else make_rows<C, G, false>(a, rows, operands, row_bytes, squares, first_chunk, n_chunks, lane, warp);
   }
   __syncwarp();
@@ -304,9 +342,11 @@ template <Codes C, Scales S, int G> __global__ void __launch_bounds__(kThreads, 
 
 const void* project_kernel(const ProjectArgs& a) {
   return for_kind<const void*>(a.layout, [&](auto kind) {
-    if (a.rows > 1) return reinterpret_cast<const void*>(project_rows<kind.codes, kind.scales, kind.groups>);
-    if (a.source.kind > SourceKind::rms) return reinterpret_cast<const void*>(project_row<kind.codes, kind.scales, kind.groups, true>);
-    return reinterpret_cast<const void*>(project_row<kind.codes, kind.scales, kind.groups, false>);
+    using K = decltype(kind);
+    if (!has_one_row_kernel(a)) return reinterpret_cast<const void*>(project_rows<K::codes, K::scales, K::groups>);
+    if (a.each == 1) return reinterpret_cast<const void*>(project_row<K::codes, K::scales, K::groups, 1>);
+    if (a.each == 2) return reinterpret_cast<const void*>(project_row<K::codes, K::scales, K::groups, 2>);
+    return reinterpret_cast<const void*>(project_row<K::codes, K::scales, K::groups, kMostEach>);
   });
 }
 

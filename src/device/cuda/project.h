@@ -23,11 +23,12 @@ struct FloatTarget {  // a small precise matrix, float32 [rows, cols]
   float* y;           // [rows of the step, rows]
   int32_t rows, first_row;
 };
-inline constexpr int kMostTargets = 4, kFloatRows = 4;  // rows of float matrices that a block takes
+inline constexpr int kMostTargets = 4, kFloatRows = 4;  // the most rows of float matrices that a block takes
+inline constexpr int kMostEach = 4;                     // chunks a warp may take in the kernel of one row
 
 // Where things lie in shared memory, in bytes; strips come first.
 struct ProjectPlaces {
-  int32_t inputs, sums, squares, barriers, bytes;
+  int32_t inputs, sums, squares, floats, barriers, bytes;
   int32_t operand_row;  // bytes between the rows of a warp's operands
 };
 
@@ -39,7 +40,8 @@ struct ProjectArgs {
   int64_t strip_bytes;
   int32_t cols, blocks, n_strips, n_targets, n_floats, n_float_rows;
   int32_t rows, rows_each;      // of the step, and of one thread block
-  int32_t strip_blocks;         // thread blocks that take strips; those behind them take float rows
+  int32_t strip_blocks;         // thread blocks that take strips
+  int32_t float_from, floats_each;  // thread blocks from float_from on take float rows, so many each
   int32_t slots, group;         // strips that shared memory holds, and that are multiplied between two barriers of the block
   int32_t each;                 // chunks of inputs a warp takes
   int32_t share, extra;         // units (strips or pairs) of a thread block; the first `extra` of them have one more
@@ -48,8 +50,9 @@ struct ProjectArgs {
   Activation activation;
 };
 
-// Completes what depends on these: from rows_each on. False when this cannot be done in shared memory: too wide.
+// Completes what depends on these: from rows_each on. One row of whole chunks, not gated, has a kernel of its own. False when this cannot be done in shared memory: too wide.
 struct ProjectShape { unsigned grid_x = 0, grid_y = 0; size_t shared_bytes = 0; };
+bool has_one_row_kernel(const ProjectArgs& args);
 bool shape_project(ProjectArgs& args, int multiprocessors, size_t most_shared, ProjectShape& shape);
 const void* project_kernel(const ProjectArgs& args);
 

@@ -37,10 +37,10 @@ __device__ __forceinline__ void pull(void* to, const void* from, uint32_t bytes,
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to) + i), "l"(static_cast<const uint8_t*>(from) + i) : "memory");
 #endif
 }
-// By the whole block.
-__device__ __forceinline__ void await_arrival(uint64_t* barrier, uint32_t parity) {
+// By the whole block; barrier: its shared_address.
+__device__ __forceinline__ void await_arrival(uint32_t barrier, uint32_t parity) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("{\n .reg .pred p;\n W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n @!p bra W;\n}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
+  asm volatile("{\n .reg .pred p;\n W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n @!p bra W;\n}" ::"r"(barrier), "r"(parity) : "memory");
 #else
   asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
@@ -55,20 +55,19 @@ __device__ __forceinline__ float quick_sigmoid(float x) {  // without the care t
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.0f + e));
   return y;
 }
+__device__ __forceinline__ float quick_rsqrt(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 __device__ __forceinline__ float activated(Activation kind, float g) {
   if (kind == Activation::silu) return g * quick_sigmoid(g);
   return g * quick_sigmoid(1.5957691216057308f * (g + 0.044715f * g * g * g));  // 0.5 (1 + tanh z) = sigmoid(2 z)
 }
 
-// Four floats of a row of `cols`, zeros behind its end.
-__device__ __noinline__ inline float4 ragged_quad(const float* row, int k, int cols) { return {k < cols ? row[k] : 0.0f, k + 1 < cols ? row[k + 1] : 0.0f, k + 2 < cols ? row[k + 2] : 0.0f, k + 3 < cols ? row[k + 3] : 0.0f}; }
-__device__ __forceinline__ float4 quad_at(const float* row, int k, int cols) {
-  if ((cols & 3) == 0) return k < cols ? *reinterpret_cast<const float4*>(row + k) : float4{0, 0, 0, 0};
-  return ragged_quad(row, k, cols);
-}
-
 // A lane's inputs of a chunk: pairs 8 apart. `whole`: pairs are aligned and within the row; else zeros behind its end.
 template <int N> struct Pairs { float2 at[N]; };
+CALLA_BOTH inline bool aligned_pairs(const Source& s) { return ((reinterpret_cast<uintptr_t>(s.x) | reinterpret_cast<uintptr_t>(s.gain) | static_cast<uintptr_t>(4 * s.x_stride)) & 7) == 0; }
 template <int N> __device__ __forceinline__ Pairs<N> read_pairs(const float* row, int k, int cols, bool whole) {
   Pairs<N> out;
   if (whole) {
@@ -87,15 +86,8 @@ template <int N> __device__ __forceinline__ Pairs<N> ones() {
   return out;
 }
 
-// Of normed_heads: 1 / rms of a head, by one warp; all lanes get it.
-__device__ __forceinline__ float head_factor(const Source& s, const float* x, int head, int lane) {
-  float squares = 0;
-  for (int i = lane; i < s.head_dim; i += 32) squares = fmaf(x[head * s.head_dim + i], x[head * s.head_dim + i], squares);
-  return rsqrtf(warp_sum(squares) / static_cast<float>(s.head_dim) + s.eps);
-}
-
-// How one warp makes the operands of its chunks. Gated: sources with a second input.
-template <Codes C, int G, bool Gated> struct Maker {
+// How one warp makes the operands of its chunks. Gated: sources with a second input. Regular: rows are whole chunks, and aligned.
+template <Codes C, int G, bool Gated, bool Regular> struct Maker {
   using Shape = Chunk<C, G>;
   static constexpr int N = Shape::pairs;
   struct Raw { Pairs<N> x, g; };
@@ -103,25 +95,12 @@ template <Codes C, int G, bool Gated> struct Maker {
   int cols, offset, lane, own;  // own: the lane's first input of a chunk
   bool even;                    // rows and gains begin at multiples of 8 bytes
   __device__ __forceinline__ Maker(const Source& s, int cols, int offset, int lane) : source(s), cols(cols), offset(offset), lane(lane), own(Shape::first_input(lane)) {
-    even = ((reinterpret_cast<uintptr_t>(s.x) | reinterpret_cast<uintptr_t>(s.gain) | 4 * s.x_stride) & 7) == 0 && (!Gated || ((reinterpret_cast<uintptr_t>(s.g) | 4 * s.g_stride) & 7) == 0);
+    even = Regular || (aligned_pairs(s) && (!Gated || ((reinterpret_cast<uintptr_t>(s.g) | 4 * s.g_stride) & 7) == 0));
   }
-  __device__ __forceinline__ bool whole(int chunk) const { return even && (chunk + 1) * Shape::inputs <= cols; }
-  __device__ __forceinline__ bool one_head() const { return Gated && source.kind == SourceKind::normed_heads && source.head_dim == 128 && Shape::inputs == 128; }
+  __device__ __forceinline__ bool whole(int chunk) const { return Regular || (even && (chunk + 1) * Shape::inputs <= cols); }
   // Does not depend on other kernels.
   __device__ __forceinline__ Pairs<N> weights(int chunk) const {
-    if constexpr (Gated) {
-      if (source.kind != SourceKind::normed_heads) return ones<N>();
-      if (one_head() && even) return read_pairs<N>(source.gain, own, cols, true);
-      Pairs<N> out;
-#pragma unroll
-      for (int i = 0; i < N; i++) {
-        const int k = chunk * Shape::inputs + own + 8 * i;
-        out.at[i] = {source.gain[k % source.head_dim], source.gain[(k + 1) % source.head_dim]};
-      }
-      return out;
-    } else {
-      return source.gain ? read_pairs<N>(source.gain, chunk * Shape::inputs + own, cols, whole(chunk)) : ones<N>();
-    }
+    return !Gated && source.gain ? read_pairs<N>(source.gain, chunk * Shape::inputs + own, cols, whole(chunk)) : ones<N>();
   }
   __device__ __forceinline__ Raw read(int row, int chunk) const {
     Raw out;
@@ -129,13 +108,17 @@ template <Codes C, int G, bool Gated> struct Maker {
     if constexpr (Gated) out.g = read_pairs<N>(source.g + row * source.g_stride, chunk * Shape::inputs + own, cols, whole(chunk));
     return out;
   }
+  // Of heads: what a chunk's products are multiplied by.
+  __device__ __forceinline__ const float4* head_parts(int row, int chunk) const {
+    return reinterpret_cast<const float4*>(source.squares) + static_cast<int64_t>(row) * (cols / source.head_dim) + chunk * Shape::inputs / source.head_dim;
+  }
+  __device__ __forceinline__ float head_factor(const float4& parts, float share) const { return quick_rsqrt(fmaf((parts.x + parts.y) + (parts.z + parts.w), share, source.eps)); }
   // squares: of rms the sum over the lane's x; the caller multiplies by the row's own factor afterwards, so that nobody has to wait for it.
-  __device__ __forceinline__ Operand make(int row, int chunk, const Raw& raw, const Pairs<N>& weights, float& squares) const {
-    float2 v[N];
-    float head = 1, own_squares = 0;
-#pragma unroll
-    for (int i = 0; i < N; i++) own_squares = fmaf(raw.x.at[i].x, raw.x.at[i].x, own_squares), own_squares = fmaf(raw.x.at[i].y, raw.x.at[i].y, own_squares);
+  __device__ __forceinline__ void values(const Raw& raw, const Pairs<N>& weights, float2 (&v)[N], float& squares) const {
     if constexpr (!Gated) {
+      float own_squares = 0;
+#pragma unroll
+      for (int i = 0; i < N; i++) own_squares = fmaf(raw.x.at[i].x, raw.x.at[i].x, own_squares), own_squares = fmaf(raw.x.at[i].y, raw.x.at[i].y, own_squares);
       squares = __fadd_rn(squares, own_squares);
 #pragma unroll
       for (int i = 0; i < N; i++) v[i] = {raw.x.at[i].x * weights.at[i].x, raw.x.at[i].y * weights.at[i].y};
@@ -143,32 +126,16 @@ template <Codes C, int G, bool Gated> struct Maker {
 #pragma unroll
       for (int i = 0; i < N; i++) v[i] = {activated(source.activation, raw.x.at[i].x) * raw.g.at[i].x, activated(source.activation, raw.x.at[i].y) * raw.g.at[i].y};
     } else {
-      const bool heads = source.kind == SourceKind::normed_heads;
 #pragma unroll
-      for (int i = 0; i < N; i++) {
-        const float2 x = raw.x.at[i], g = raw.g.at[i], w = weights.at[i];
-        v[i] = {x.x * w.x * quick_sigmoid(g.x) * (heads ? g.x : 1.0f), x.y * w.y * quick_sigmoid(g.y) * (heads ? g.y : 1.0f)};
-      }
-      if (heads && one_head()) head = rsqrtf(fmaf(Shape::sum(own_squares), 1.0f / 128, source.eps));
-      else if (heads) multiply_heads(row, chunk, v);
+      for (int i = 0; i < N; i++) v[i] = {raw.x.at[i].x * quick_sigmoid(raw.g.at[i].x), raw.x.at[i].y * quick_sigmoid(raw.g.at[i].y)};
     }
-    Operand out = operand_of<C, G>(v, offset, lane);
-    if constexpr (Gated) out.scale *= head;
-    return out;
   }
-  // Heads of any width: each is read again.
-  __device__ __forceinline__ void multiply_heads(int row, int chunk, float2 (&v)[N]) const {
-    const int first = chunk * Shape::inputs, last = min(first + Shape::inputs, cols) - 1;
-#pragma unroll 1
-    for (int head = first / source.head_dim; head <= last / source.head_dim; head++) {
-      const float factor = head_factor(source, source.x + row * source.x_stride, head, lane);
-      const int begin = head * source.head_dim - first - own, end = begin + source.head_dim;
-#pragma unroll
-      for (int i = 0; i < N; i++) {
-        if (8 * i >= begin && 8 * i < end) v[i].x *= factor;
-        if (8 * i + 1 >= begin && 8 * i + 1 < end) v[i].y *= factor;
-      }
-    }
+  __device__ __forceinline__ Operand make(int row, int chunk, const Raw& raw, const Pairs<N>& weights, float& squares) const {
+    float2 v[N];
+    values(raw, weights, v, squares);
+    Operand out = operand_of<C, G>(v, offset, lane);
+    if (!Gated && source.kind == SourceKind::heads) out.scale *= head_factor(*head_parts(row, chunk), 1.0f / static_cast<float>(source.head_dim));
+    return out;
   }
 };
 
@@ -188,7 +155,7 @@ __device__ __forceinline__ float sum_of_warps(const float* from) {
 // What the products of a row are multiplied by. squares: [row of the step][warps]
 __device__ __forceinline__ float row_factor(const Source& source, int cols, const float* squares, int m) {
   if (source.kind != SourceKind::rms) return 1;
-  return rsqrtf(__fdividef(sum_of_warps(squares + m * kStageWarps), static_cast<float>(cols)) + source.eps);
+  return quick_rsqrt(fmaf(sum_of_warps(squares + m * kStageWarps), 1.0f / static_cast<float>(cols), source.eps));
 }
 
 }  // namespace cuda
