@@ -55,7 +55,8 @@ template <int Keys, int Columns> __global__ void __launch_bounds__(32 * kColumns
   for (int i = 0; i < kOwn; i++) window[i].load(a, ring, s.past, channel_of(min(i * kThreads + static_cast<int>(threadIdx.x), 2 * kDim - 1)), channels);
   value_window.load(a, ring, s.past, value_channel, channels);
   const float dt = a.dt_bias[head], rate = a.neg_exp_a[head], gain = a.squares ? a.gain[column] : 0.0f;
-  wait_for_input();
+  if (warp == 0) wait_for_input();
+  __syncthreads();
   if (s.n_rows != 1) return;
   const float* const input = a.qkv + static_cast<int64_t>(s.first_row) * channels;
   float* const place = ring + static_cast<int64_t>(s.past % kTaps) * channels;

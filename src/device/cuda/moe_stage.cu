@@ -36,7 +36,7 @@ struct UpShared {
   int operands, sums, squares, barriers, chosen, bytes;
   CALLA_BOTH constexpr UpShared(const ExpertsUpArgs& a) {
     int at = static_cast<int>(a.gate.strip_bytes) * 2 * a.most_pairs;
-    operands = at, at += kStageWarps * a.each * (256 + 32 + 16);  // of shapes that are not regular
+    operands = at, at += a.regular ? 0 : kStageWarps * a.each * (256 + 32 + 16);
     sums = at, at += 2 * a.most_pairs * kStripRows * (kStageWarps + 4) * 4;
     squares = at, at += kStageWarps * 4;
     barriers = at, at += 8 * 2 * a.most_pairs;
@@ -73,8 +73,8 @@ template <Codes C, Scales S, int G, int Each> __global__ void __launch_bounds__(
   const int pair = first + t / kStripRows, rank = pair / n_strips, out = (pair - rank * n_strips) * kStripRows + t % kStripRows;
   float* const hidden = t < count * kStripRows && out < a.gate.rows ? a.hidden + (static_cast<int64_t>(row) * a.routes.top_k + rank) * a.gate.rows + out : nullptr;
   const LanePlace<C, S, G> lane_place(lane);
+  if (warp == 0) wait_for_input();
   __syncthreads();
-  wait_for_input();
   let_next_start();  // not before: the next stage reads the scores without waiting for this one
   typename Make::Raw raw[kHeld];
   if constexpr (Each > 0) {
@@ -209,7 +209,8 @@ template <Codes C, Scales S, int G, int Each> __global__ void __maxnreg__(kDownR
   const bool writes = t < kStripRows && out < a.down.rows;
   const int64_t target = static_cast<int64_t>(row) * a.down.rows + out;
   const LanePlace<C, S, G> lane_place(lane);
-  wait_for_input();
+  if (warp == 0) wait_for_input();
+  __syncthreads();
   typename Make::Raw raw[kHeld];
   if constexpr (Each > 0) {
 #pragma unroll
@@ -252,6 +253,7 @@ template <Codes C, Scales S, int G, int Each> __global__ void __maxnreg__(kDownR
 StageShape shape_experts_up(ExpertsUpArgs& a, int multiprocessors, size_t most_shared) {
   const int pairs = a.routes.top_k * a.gate.strips;
   a.each = max(1, (chunks_of(a.gate) + kStageWarps - 1) / kStageWarps);
+  a.regular = a.each <= 2 && whole_chunks(a.gate) && aligned_pairs(a.source);
   for (int blocks = min(pairs, multiprocessors);; blocks *= 2) {
     a.most_pairs = (pairs + blocks - 1) / blocks;
     const UpShared place(a);
@@ -270,11 +272,10 @@ StageShape shape_experts_down(ExpertsDownArgs& a, size_t most_shared) {
 }
 
 const void* experts_up_stage(const ExpertsUpArgs& a) {
-  const bool regular = whole_chunks(a.gate) && ((reinterpret_cast<uintptr_t>(a.source.x) | reinterpret_cast<uintptr_t>(a.source.gain) | static_cast<uintptr_t>(4 * a.source.x_stride)) & 7) == 0;
   return for_kind<const void*>(a.gate.layout, [&](auto kind) {
     using K = decltype(kind);
-    if (regular && a.each == 1) return reinterpret_cast<const void*>(experts_up<K::codes, K::scales, K::groups, 1>);
-    if (regular && a.each == 2) return reinterpret_cast<const void*>(experts_up<K::codes, K::scales, K::groups, 2>);
+    if (a.regular && a.each == 1) return reinterpret_cast<const void*>(experts_up<K::codes, K::scales, K::groups, 1>);
+    if (a.regular && a.each == 2) return reinterpret_cast<const void*>(experts_up<K::codes, K::scales, K::groups, 2>);
     return reinterpret_cast<const void*>(experts_up<K::codes, K::scales, K::groups, 0>);
   });
 }

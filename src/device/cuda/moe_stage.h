@@ -21,6 +21,7 @@ struct ExpertsUpArgs {
   float* hidden;        // [rows, top_k, gate.rows]
   int32_t rows, each, most_pairs;  // each: chunks of inputs a warp takes; most_pairs: of strips that a thread block takes
   Activation activation;
+  bool regular;         // rows are whole chunks, one or two a warp
 };
 struct ExpertsDownArgs {
   Strips down, shared;  // shared.data null: no shared expert; of one layout and shape

@@ -177,8 +177,8 @@ template <Codes C, Scales S, int G, int Each> __global__ void __launch_bounds__(
     if (heads) parts_at[c] = maker.head_parts(0, chunk(c));
   const float share = heads ? 1.0f / static_cast<float>(a.source.head_dim) : 0.0f;
   const LanePlace<C, S, G> place(lane);
+  if (warp == 0) wait_for_input();
   __syncthreads();
-  wait_for_input();
 
   typename Maker<C, G, false, true>::Raw raw[Each];
 #pragma unroll
