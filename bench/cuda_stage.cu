@@ -209,18 +209,20 @@ void check_project(StripLayout l, const char* name, int rows, int cols, int out,
   for (const void* p : {static_cast<const void*>(m.data), static_cast<const void*>(x), static_cast<const void*>(g), static_cast<const void*>(gain), static_cast<const void*>(w), static_cast<const void*>(y), static_cast<const void*>(fy)}) cudaFree(const_cast<void*>(p));
 }
 
-void check_experts(StripLayout l, const char* name, int rows, int cols, int width, int n_experts, int top_k, bool renormalise) {
+void check_experts(StripLayout l, const char* name, int rows, int cols, int width, int n_experts, int top_k, bool renormalise, bool together = false) {
   const Strips gate = strips(l, width, cols, n_experts), up = strips(l, width, cols, n_experts), down = strips(l, cols, width, n_experts), shared = strips(l, cols, width);
-  float *x = floats(rows * cols, -1, 1), *gain = floats(cols, 0.5f, 1.5f), *scores = floats(rows * n_experts, -3, 3), *shared_hidden = floats(rows * width, -1, 1), *shared_gate = floats(rows, -1, 1), *y = floats(rows * cols, -1, 1), *hidden = floats(rows * top_k * width, 9, 9);
+  float *x = floats(rows * cols, -1, 1), *gain = floats(cols, 0.5f, 1.5f), *scores = floats(rows * n_experts, -3, 3), *shared_hidden = floats(rows * width, -1, 1), *shared_gate = floats(rows, -1, 1), *y = floats(rows * cols, -1, 1), *hidden = floats(rows * (top_k + 1) * width, 9, 9);
+  const Strips shared_gates = strips(l, width, cols), shared_ups = strips(l, width, cols);
   auto hs = host(scores, rows * n_experts);
   hs[5] = hs[2] = hs[n_experts - 1] = 3.5f;  // equals
   CHECKED(cudaMemcpy(scores, hs.data(), hs.size() * 4, cudaMemcpyHostToDevice));
   const auto before = host(y, rows * cols), hx = host(x, rows * cols), hgain = host(gain, cols), hsh = host(shared_hidden, rows * width), hsg = host(shared_gate, rows);
   ExpertsUpArgs u{};
   u.source = {SourceKind::rms, Activation::silu, x, nullptr, gain, nullptr, cols, 0, 0, 1e-6f};
-  u.gate = gate, u.up = up, u.routes = {scores, n_experts, top_k, renormalise}, u.hidden = hidden, u.rows = rows;
+  u.gate = gate, u.up = up, u.routes = {scores, n_experts, top_k, n_experts, renormalise}, u.hidden = hidden, u.rows = rows;
   ExpertsDownArgs d{};
-  d.down = down, d.shared = shared, d.routes = u.routes, d.hidden = hidden, d.shared_hidden = shared_hidden, d.shared_gate = shared_gate, d.add = y, d.y = y, d.rows = rows;
+  d.down = down, d.shared = shared, d.routes = u.routes, d.hidden = hidden, d.shared_hidden = shared_hidden, d.hidden_stride = top_k * width, d.shared_stride = width, d.shared_gate = shared_gate, d.add = y, d.y = y, d.rows = rows;
+  if (together) u.shared_gate = shared_gates, u.shared_up = shared_ups, d.shared_hidden = hidden + top_k * width, d.hidden_stride = d.shared_stride = (top_k + 1) * width;
   Recording r;
   const StageShape a = shape_experts_up(u, multiprocessors, most_shared), b = shape_experts_down(d, most_shared);
   r.push("up", experts_up_stage(u), a.grid, a.threads, a.shared_bytes, u);
@@ -249,7 +251,12 @@ void check_experts(StripLayout l, const char* name, int rows, int cols, int widt
       for (int k = 0; k < width; k++) h[k] = g[k] * sigmoid_of(g[k]) * v[k];
       add(h, down, order[i], std::exp(double(s[order[i]])) / all);
     }
-    add(std::vector<double>(hsh.begin() + n * width, hsh.begin() + (n + 1) * width), shared, 0, sigmoid_of(hsg[n]));
+    std::vector<double> h(hsh.begin() + n * width, hsh.begin() + (n + 1) * width);
+    if (together) {
+      const auto g = product(shared_gates, in), v = product(shared_ups, in);
+      for (int k = 0; k < width; k++) h[k] = g[k] * sigmoid_of(g[k]) * v[k];
+    }
+    add(h, shared, 0, sigmoid_of(hsg[n]));
     for (int k = 0; k < cols; k++) want.push_back(y_row[k] - before[n * cols + k]);
   }
   std::vector<float> gained(got);
@@ -264,7 +271,7 @@ void check_experts(StripLayout l, const char* name, int rows, int cols, int widt
 Recording whole_step(StripLayout l) {
   constexpr int hidden = 2048, width = 512, n_experts = 256, top_k = 8, heads = 32, dim = 128, channels = 8192;
   Recording r;
-  float *x = floats(hidden, -1, 1), *y = floats(12288, -1, 1), *gates = floats(64, -1, 1), *o = floats(4096, -1, 1), *scores = floats(n_experts, -1, 1), *shared_gate = floats(1, 0, 0), *shared_hidden = floats(width, 0, 0), *expert_hidden = floats(top_k * width, 0, 0), *gain = floats(dim, 0.9f, 1.1f), *squares = floats(heads * kHeadParts, 0, 1);
+  float *x = floats(hidden, -1, 1), *y = floats(12288, -1, 1), *gates = floats(64, -1, 1), *o = floats(4096, -1, 1), *scores = floats(n_experts, -1, 1), *shared_gate = floats(1, 0, 0), *expert_hidden = floats((top_k + 1) * width, 0, 0), *gain = floats(dim, 0.9f, 1.1f), *squares = floats(heads * kHeadParts, 0, 1);
   const SequenceOnDevice sequence{0, 1, 5, 0, 0};
   auto* sequences = device<SequenceOnDevice>(1);
   CHECKED(cudaMemcpy(sequences, &sequence, sizeof sequence, cudaMemcpyHostToDevice));
@@ -298,14 +305,14 @@ Recording whole_step(StripLayout l) {
     out.targets[0].add = x;
     push(r, "out", out);
     ProjectArgs router{};
-    router.rows = 1, router.source = rms(), router.pair = true;
-    add_target(router, strips(l, width, hidden), shared_hidden), add_target(router, strips(l, width, hidden), nullptr);
+    router.rows = 1, router.source = rms();
     add_float(router, floats(n_experts * hidden, -0.02f, 0.02f), scores, n_experts), add_float(router, floats(hidden, -0.02f, 0.02f), shared_gate, 1);
+    router.layout = l, router.cols = hidden;
     push(r, "router", router);
     ExpertsUpArgs u{};
-    u.source = router.source, u.gate = strips(l, width, hidden, n_experts), u.up = strips(l, width, hidden, n_experts), u.routes = {scores, n_experts, top_k, true}, u.hidden = expert_hidden, u.rows = 1;
+    u.source = router.source, u.gate = strips(l, width, hidden, n_experts), u.up = strips(l, width, hidden, n_experts), u.shared_gate = strips(l, width, hidden), u.shared_up = strips(l, width, hidden), u.routes = {scores, n_experts, top_k, n_experts, true}, u.hidden = expert_hidden, u.rows = 1;
     ExpertsDownArgs d{};
-    d.down = strips(l, hidden, width, n_experts), d.shared = strips(l, hidden, width), d.routes = u.routes, d.hidden = expert_hidden, d.shared_hidden = shared_hidden, d.shared_gate = shared_gate, d.add = x, d.y = x, d.rows = 1;
+    d.down = strips(l, hidden, width, n_experts), d.shared = strips(l, hidden, width), d.routes = u.routes, d.hidden = expert_hidden, d.shared_hidden = expert_hidden + top_k * width, d.hidden_stride = d.shared_stride = (top_k + 1) * width, d.shared_gate = shared_gate, d.add = x, d.y = x, d.rows = 1;
     const StageShape a = shape_experts_up(u, multiprocessors, most_shared), b = shape_experts_down(d, most_shared);
     r.push("up", experts_up_stage(u), a.grid, a.threads, a.shared_bytes, u);
     r.push("down", experts_down_stage(d), b.grid, b.threads, b.shared_bytes, d);
@@ -369,6 +376,8 @@ int run(int argc, char** argv) {
       check_experts(k.layout, k.name, 2, 256, 96, 60, 4, false);
     }
     check_experts(kinds[0].layout, kinds[0].name, 2, 2048, 512, 256, 8, true);
+    check_experts(kinds[0].layout, kinds[0].name, 2, 2048, 512, 256, 8, true, true);
+    check_experts(kinds[0].layout, kinds[0].name, 1, 512, 128, 6, 3, false, true);
     check_experts(kinds[2].layout, kinds[2].name, 1, 2048, 512, 256, 8, true);
     check_experts(kinds[2].layout, kinds[2].name, 1, 4096, 320, 512, 8, false);
     std::printf("%d failures\n", failures);

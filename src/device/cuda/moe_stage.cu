@@ -11,17 +11,6 @@ constexpr int kThreads = 32 * kStageWarps;
 // So few that a block of 9 experts (576 threads) fits beside one of another stage (512 threads of 64): each begins to pull its weights while the other computes.
 constexpr int kDownRegisters = 56;
 
-// Choices of ranks 0 to last, a lane each; and the sum of exp(score - best) where it is wanted, else 1.
-__device__ __forceinline__ Choice choices(const RouteSource& r, const float* scores, int last, bool all, int lane, float& sum) {
-  const auto run = [&](auto s) {
-    s.read(scores, r.n_experts, lane);
-    const Choice mine = choose(s, last, lane);
-    sum = all ? s.all(unordered(__shfl_sync(~0u, mine.key, 0))) : 1.0f;
-    return mine;
-  };
-  return r.n_experts <= 256 ? run(Scores<8>{}) : run(Scores<16>{});
-}
-
 int chunks_of(const Strips& m) {
   const int blocks = m.layout.codes != Codes::f16 && m.layout.groups == 4 ? 1 : 2;
   return (m.blocks + blocks - 1) / blocks;
@@ -33,14 +22,15 @@ bool whole_chunks(const Strips& m) { return m.cols % (m.layout.codes != Codes::f
 
 // Where things lie behind the strips, in bytes; one row of inputs.
 struct UpShared {
-  int operands, sums, squares, barriers, chosen, bytes;
+  int operands, sums, squares, barriers, from, choices, bytes;
   CALLA_BOTH constexpr UpShared(const ExpertsUpArgs& a) {
     int at = static_cast<int>(a.gate.strip_bytes) * 2 * a.most_pairs;
     operands = at, at += a.regular ? 0 : kStageWarps * a.each * (256 + 32 + 16);
     sums = at, at += 2 * a.most_pairs * kStripRows * (kStageWarps + 4) * 4;
     squares = at, at += kStageWarps * 4;
     barriers = at, at += 8 * 2 * a.most_pairs;
-    chosen = at, at += 8 * 2 * a.most_pairs;  // where each strip comes from, for those who copy without an engine
+    from = at, at += 8 * 2 * a.most_pairs;  // where each strip comes from, for those who copy without an engine
+    choices = at, at += sizeof(Choices);
     bytes = (at + 15) / 16 * 16;
   }
 };
@@ -52,11 +42,12 @@ template <Codes C, Scales S, int G, int Each> __global__ void __launch_bounds__(
   using Make = Maker<C, G, false, (Each > 0)>;
   constexpr int block_size = block_bytes(C, S, G), chunk_size = Shape::blocks * block_size, kHeld = Each > 0 ? Each : 1;
   const UpShared place(a);
-  const int t = threadIdx.x, lane = t & 31, warp = t >> 5, row = blockIdx.y, n_strips = a.gate.strips, pairs = a.routes.top_k * n_strips;
-  const int first = static_cast<int>(blockIdx.x) * a.most_pairs, count = min(a.most_pairs, pairs - first), last_rank = (first + count - 1) / n_strips;
+  const int t = threadIdx.x, lane = t & 31, warp = t >> 5, row = blockIdx.y, bx = blockIdx.x, n_strips = a.gate.strips, top_k = a.routes.top_k;
+  const int first = bx * a.share + min(bx, a.extra), count = a.share + (bx < a.extra ? 1 : 0), shared_pairs = a.shared_gate.data ? n_strips : 0;  // these come first
   const auto strip_bytes = static_cast<uint32_t>(a.gate.strip_bytes);
   auto* const barriers = reinterpret_cast<uint64_t*>(shared + place.barriers);
   auto* const squares = reinterpret_cast<float*>(shared + place.squares);
+  auto& choices = *reinterpret_cast<Choices*>(shared + place.choices);
   arrivals_init(barriers, 2 * count);
   const int chunks = chunks_of<C, G>(a.gate.blocks), first_chunk = warp * (Each > 0 ? Each : a.each), n_chunks = max(0, min(Each > 0 ? Each : a.each, chunks - first_chunk));
   const auto chunk = [&](int c) { return Each > 0 ? min(first_chunk + c, chunks - 1) : first_chunk + c; };
@@ -65,13 +56,23 @@ template <Codes C, Scales S, int G, int Each> __global__ void __launch_bounds__(
 #pragma unroll
   for (int c = 0; c < kHeld; c++)
     if (Each > 0) gains[c] = maker.weights(chunk(c));
-  const float* const scores = a.routes.scores + static_cast<int64_t>(row) * a.routes.n_experts;
-  // Strip i of this block, a lane each: of gate and up in turns.
-  const int own_pair = first + lane / 2, own_rank = own_pair / n_strips;
-  const uint8_t* const own_strip = (lane & 1 ? a.up.data : a.gate.data) + static_cast<int64_t>(own_pair - own_rank * n_strips) * strip_bytes;
-  const int64_t expert_bytes = lane & 1 ? a.up.expert_bytes : a.gate.expert_bytes;
-  const int pair = first + t / kStripRows, rank = pair / n_strips, out = (pair - rank * n_strips) * kStripRows + t % kStripRows;
-  float* const hidden = t < count * kStripRows && out < a.gate.rows ? a.hidden + (static_cast<int64_t>(row) * a.routes.top_k + rank) * a.gate.rows + out : nullptr;
+  const float* const scores = a.routes.scores + static_cast<int64_t>(row) * a.routes.n_scores;
+  // Which expert a pair of strips is of: a rank, top_k for the shared one.
+  const auto rank_of = [&](int pair) { return pair < shared_pairs ? top_k : (pair - shared_pairs) / n_strips; };
+  // Strip i of this block, thread i: of gate and up in turns.
+  const int own_pair = first + t / 2, own_rank = rank_of(own_pair);
+  const Strips& own = own_rank == top_k ? (t & 1 ? a.shared_up : a.shared_gate) : (t & 1 ? a.up : a.gate);
+  const uint8_t* const own_strip = own.data + static_cast<int64_t>(own_pair % n_strips) * strip_bytes;
+  const int64_t expert_bytes = own.expert_bytes;
+  const auto pull_own = [&](int expert) {
+    expect_bytes(barriers + t, strip_bytes);
+    pull(shared + t * strip_bytes, own_strip + expert * expert_bytes, strip_bytes, barriers + t);
+  };
+  if constexpr (kCopyEngine) {
+    if (t < 2 * count && own_rank == top_k) pull_own(0);
+  }
+  const int pair = first + t / kStripRows, rank = rank_of(pair), out = pair % n_strips * kStripRows + t % kStripRows;
+  float* const hidden = t < count * kStripRows && out < a.gate.rows ? a.hidden + (static_cast<int64_t>(row) * (top_k + (shared_pairs ? 1 : 0)) + rank) * a.gate.rows + out : nullptr;
   const LanePlace<C, S, G> lane_place(lane);
   if (warp == 0) wait_for_input();
   __syncthreads();
@@ -81,21 +82,12 @@ template <Codes C, Scales S, int G, int Each> __global__ void __launch_bounds__(
 #pragma unroll
     for (int c = 0; c < Each; c++) raw[c] = maker.read(row, chunk(c));
   }
-  int expert = 0;
-  if (warp == 0) {
-    float all;
-    const Choice mine = choices(a.routes, scores, last_rank, false, lane, all);
-    expert = __shfl_sync(~0u, mine.expert, own_rank & 31);
-    if constexpr (kCopyEngine) {
-      if (lane < 2 * count) {
-        expect_bytes(barriers + lane, strip_bytes);
-        pull(shared + lane * strip_bytes, own_strip + expert * expert_bytes, strip_bytes, barriers + lane);
-      }
-    }
-  }
-  if constexpr (!kCopyEngine) {
-    auto* const from = reinterpret_cast<const uint8_t**>(shared + place.chosen);
-    if (t < 2 * count) from[t] = own_strip + expert * expert_bytes;
+  choose(a.routes, scores, choices);
+  if constexpr (kCopyEngine) {
+    if (t < 2 * count && own_rank < top_k) pull_own(choices.chosen[own_rank]);
+  } else {
+    auto* const from = reinterpret_cast<const uint8_t**>(shared + place.from);
+    if (t < 2 * count) from[t] = own_strip + (own_rank < top_k ? choices.chosen[own_rank] * expert_bytes : 0);
     __syncthreads();
     for (int i = 0; i < 2 * count; i++) pull(shared + i * strip_bytes, from[i], strip_bytes, barriers);
   }
@@ -147,13 +139,13 @@ template <Codes C, Scales S, int G, int Each> __global__ void __launch_bounds__(
 constexpr int kDownStride = 36;  // of the warps' sums of one output: up to 32, and in other banks than the next output's
 
 struct DownShared {
-  int sums, barrier, chosen, weights, bytes;
+  int sums, barrier, weights, choices, bytes;
   CALLA_BOTH constexpr DownShared(const ExpertsDownArgs& a, int experts) {
     int at = static_cast<int>(a.down.strip_bytes) * experts;
     sums = at, at += kStripRows * kDownStride * 4;
-    barrier = at, at += 8;
-    chosen = at, at += 4 * 16;
+    barrier = at, at += 16;
     weights = at, at += 4 * 16;
+    choices = at, at += sizeof(Choices);
     bytes = (at + 15) / 16 * 16;
   }
 };
@@ -168,8 +160,8 @@ template <Codes C, Scales S, int G, int Each> __global__ void __maxnreg__(kDownR
   const DownShared place(a, experts);
   const int t = threadIdx.x, lane = t & 31, warp = t >> 5, row = blockIdx.y, expert = warp / 2, first_chunk = warp % 2 * (Each > 0 ? Each : a.each);
   auto* const barrier = reinterpret_cast<uint64_t*>(shared + place.barrier);
-  auto* const chosen = reinterpret_cast<int*>(shared + place.chosen);
   auto* const weights = reinterpret_cast<float*>(shared + place.weights);
+  auto& choices = *reinterpret_cast<Choices*>(shared + place.choices);
   auto* const sums = reinterpret_cast<float*>(shared + place.sums);
   let_next_start();
   arrivals_init(barrier, 1);
@@ -178,28 +170,29 @@ template <Codes C, Scales S, int G, int Each> __global__ void __maxnreg__(kDownR
     const Strips& w = i < top_k ? a.down : a.shared;
     pull(shared + i * strip_bytes, w.data + (i < top_k ? expert * w.expert_bytes : 0) + static_cast<int64_t>(blockIdx.x) * strip_bytes, static_cast<uint32_t>(strip_bytes), barrier);
   };
-  if (warp == 0) {  // the scores are those of two stages before: they are there
-    if constexpr (kCopyEngine) {
-      if (lane == 0) expect_bytes(barrier, static_cast<uint32_t>(experts * strip_bytes));
-      __syncwarp();
-      if (lane == top_k && a.shared.data) pull_strip(top_k, 0);
+  if constexpr (kCopyEngine) {
+    if (t == 0) {
+      expect_bytes(barrier, static_cast<uint32_t>(experts * strip_bytes));
+      if (a.shared.data) pull_strip(top_k, 0);
     }
-    float all;
-    const Choice mine = choices(a.routes, a.routes.scores + static_cast<int64_t>(row) * a.routes.n_experts, top_k - 1, !a.routes.renormalise, lane, all);
-    if constexpr (kCopyEngine) {
-      if (lane < top_k) pull_strip(lane, mine.expert);
-    }
-    const float best = unordered(__shfl_sync(~0u, mine.key, 0));
-    float weight = lane < top_k ? __expf(unordered(mine.key) - best) : 0.0f;
-    weight = __fdividef(weight, a.routes.renormalise ? warp_sum(weight) : all) * a.down.factor;
-    if (lane < top_k) chosen[lane] = mine.expert, weights[lane] = weight;
+  }
+  // The scores are those of two stages before: they are there.
+  const float* const scores = a.routes.scores + static_cast<int64_t>(row) * a.routes.n_scores;
+  choose(a.routes, scores, choices);
+  if constexpr (kCopyEngine) {
+    if (t < top_k) pull_strip(t, choices.chosen[t]);
+  } else {
+    for (int i = 0; i < experts; i++) pull_strip(i, choices.chosen[min(i, top_k - 1)]);
+  }
+  const float all = a.routes.renormalise ? 0.0f : sum_of_all(a.routes, scores, choices);
+  if (warp == 0) {
+    const float weight = lane < top_k ? __expf(unordered(choices.keys[lane % kChoosers]) - unordered(choices.keys[0])) : 0.0f, chosen = warp_sum(weight);
+    if (lane < top_k) weights[lane] = __fdividef(weight, a.routes.renormalise ? chosen : all) * a.down.factor;
   }
   __syncthreads();
-  if constexpr (!kCopyEngine)
-    for (int i = 0; i < experts; i++) pull_strip(i, chosen[min(i, top_k - 1)]);
   Source source;
   source.x = expert < top_k ? a.hidden + expert * a.down.cols : a.shared_hidden;
-  source.x_stride = expert < top_k ? static_cast<int64_t>(top_k) * a.down.cols : a.shared.cols;
+  source.x_stride = expert < top_k ? a.hidden_stride : a.shared_stride;
   const int chunks = chunks_of<C, G>(a.down.blocks), n_chunks = max(0, min(Each > 0 ? Each : a.each, chunks - first_chunk));
   const auto chunk = [&](int c) { return Each > 0 ? min(first_chunk + c, chunks - 1) : first_chunk + c; };
   const Make maker(source, a.down.cols, a.down.layout.offset, lane);
@@ -251,13 +244,13 @@ template <Codes C, Scales S, int G, int Each> __global__ void __maxnreg__(kDownR
 }  // namespace
 
 StageShape shape_experts_up(ExpertsUpArgs& a, int multiprocessors, size_t most_shared) {
-  const int pairs = a.routes.top_k * a.gate.strips;
+  const int pairs = (a.routes.top_k + (a.shared_gate.data ? 1 : 0)) * a.gate.strips;
   a.each = max(1, (chunks_of(a.gate) + kStageWarps - 1) / kStageWarps);
   a.regular = a.each <= 2 && whole_chunks(a.gate) && aligned_pairs(a.source);
-  for (int blocks = min(pairs, multiprocessors);; blocks *= 2) {
-    a.most_pairs = (pairs + blocks - 1) / blocks;
+  for (int blocks = min(pairs, multiprocessors);; blocks = min(pairs, 2 * blocks)) {
+    a.share = pairs / blocks, a.extra = pairs % blocks, a.most_pairs = a.share + (a.extra ? 1 : 0);
     const UpShared place(a);
-    if (static_cast<size_t>(place.bytes) <= most_shared && a.most_pairs <= 16) return {dim3(static_cast<unsigned>((pairs + a.most_pairs - 1) / a.most_pairs), static_cast<unsigned>(a.rows)), kThreads, static_cast<size_t>(place.bytes)};
+    if (static_cast<size_t>(place.bytes) <= most_shared && a.most_pairs <= kThreads / kStripRows) return {dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(a.rows)), kThreads, static_cast<size_t>(place.bytes)};
     if (a.most_pairs == 1) return {dim3(1), 0, 0};
   }
 }
@@ -267,7 +260,7 @@ StageShape shape_experts_down(ExpertsDownArgs& a, size_t most_shared) {
   a.each = (chunks_of(a.down) + 1) / 2;
   if (whole_chunks(a.down) && a.each <= 4) a.each = a.each <= 2 ? 2 : 4;
   const DownShared place(a, experts);
-  if (static_cast<size_t>(place.bytes) > most_shared || experts > 16) return {dim3(1), 0, 0};
+  if (static_cast<size_t>(place.bytes) > most_shared || experts > 16 || experts < 2) return {dim3(1), 0, 0};
   return {dim3(static_cast<unsigned>(a.down.strips), static_cast<unsigned>(a.rows)), 64 * experts, static_cast<size_t>(place.bytes)};
 }
 
