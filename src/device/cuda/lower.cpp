@@ -59,14 +59,31 @@ StepTables Lowering::tables() const {
   return {t.ids_on_device, t.positions_on_device, t.row_sequence_on_device, t.sequences_on_device, t.pages_on_device};
 }
 
-// The shared expert's down goes along with the routed ones, when their shapes agree.
-bool Lowering::goes_with_experts(const LinearOp& op) {
+// The shared expert's down goes along with the routed ones, when their shapes agree: with which.
+const ExpertsOp* Lowering::goes_with_experts(const LinearOp& op) {
   const AddOp* both = waiting_reader<AddOp>(op.y);
   const Node* routed = both && both->g && both->b == op.y ? writer_of(both->a) : nullptr;
   const ExpertsOp* experts = routed && routed->standing == Standing::waiting ? std::get_if<ExpertsOp>(&routed->op) : nullptr;
-  if (!experts || op.bias || op.w->form != DeviceMatrix::Form::strips || experts->down->form != DeviceMatrix::Form::strips || readers_of(both->a) != 1) return false;
+  if (!experts || op.bias || op.w->form != DeviceMatrix::Form::strips || experts->down->form != DeviceMatrix::Form::strips || readers_of(both->a) != 1) return nullptr;
   const Strips &a = op.w->strips, &b = experts->down->strips;
-  return a.layout == b.layout && a.rows == b.rows && a.cols == b.cols;
+  return a.layout == b.layout && a.rows == b.rows && a.cols == b.cols ? experts : nullptr;
+}
+
+// So do its gate and up.
+bool Lowering::feeds_shared_expert(const LinearOp& op) {
+  const ElementwiseOp* gate = waiting_reader<ElementwiseOp>(op.y);
+  if (!gate || op.bias || (gate->op != Elementwise::gate_silu && gate->op != Elementwise::gate_gelu)) return false;
+  const LinearOp* down = waiting_reader<LinearOp>(gate->y);
+  const ExpertsOp* experts = down ? goes_with_experts(*down) : nullptr;
+  if (!experts || experts->x != op.x || (experts->activation == Activation::silu) != (gate->op == Elementwise::gate_silu) || op.w->form != DeviceMatrix::Form::strips || experts->gate->form != DeviceMatrix::Form::strips) return false;
+  const auto fits = [&](const void* y) {
+    const Node* writer = writer_of(y);
+    const LinearOp* one = writer ? std::get_if<LinearOp>(&writer->op) : nullptr;
+    if (!one || one->x != op.x || one->bias || one->w->form != DeviceMatrix::Form::strips) return false;
+    const Strips &a = one->w->strips, &b = experts->gate->strips;
+    return a.layout == b.layout && a.rows == b.rows && a.cols == b.cols && readers_of(y) == 1;
+  };
+  return fits(gate->a) && fits(gate->b);
 }
 
 // Whether every reader makes this op's result for itself.
@@ -115,7 +132,7 @@ bool Lowering::can_defer(const ElementwiseOp& op) {
     return !reads(n.op, op.y) || (linear && linear->w->form == DeviceMatrix::Form::strips && !many(linear->rows));
   });
 }
-bool Lowering::can_defer(const LinearOp& op) { return !many(op.rows) && goes_with_experts(op); }
+bool Lowering::can_defer(const LinearOp& op) { return !many(op.rows) && (goes_with_experts(op) || feeds_shared_expert(op)); }
 
 Source Lowering::source_of(const float* x, int32_t cols) {
   Source s;

@@ -11,6 +11,7 @@
 
 namespace cuda {
 
+struct ExpertsUpArgs;
 struct Limits {  // of the GPU, and what is asked of it
   bool exact = false;
   int multiprocessors = 1, capability = 80;  // 10 * major + minor
@@ -64,7 +65,9 @@ class Lowering {
   bool can_defer(const ElementwiseOp& op);
   bool can_defer(const LinearOp& op);
   template <class T> bool can_defer(const T&) { return false; }
-  bool goes_with_experts(const LinearOp& op);
+  const ExpertsOp* goes_with_experts(const LinearOp& op);
+  bool feeds_shared_expert(const LinearOp& op);
+  bool join_shared_expert(const LinearOp& down, ExpertsUpArgs& up);
   Source source_of(const float* x, int32_t cols);
   void demand(const void* tensor);  // it is wanted in memory
 

@@ -36,7 +36,7 @@ void Lowering::linear(Node& first) {
   std::vector<Node*> strips, floats;
   const auto take = [&](Node& n) {
     const auto* other = std::get_if<LinearOp>(&n.op);
-    if (!other || other->x != op.x || other->rows != op.rows) return;
+    if (!other || other->x != op.x || other->rows != op.rows || (&n != &first && !many(op.rows) && feeds_shared_expert(*other))) return;
     if (other->w->form == DeviceMatrix::Form::floats && !many(op.rows)) {
       if (std::ssize(floats) < kMostTargets) floats.push_back(&n);
     } else if (strips.empty() || one_kind(std::get<LinearOp>(strips.front()->op).w->strips, other->w->strips)) {
@@ -98,6 +98,19 @@ void Lowering::linear(Node& first) {
   p_.recording.push(a.n_floats && a.n_targets ? "linear and floats" : a.n_floats ? "floats" : "linear", kernel, dim3(shape.grid_x, shape.grid_y), 32 * kStageWarps, shape.shared_bytes, a);
 }
 
+// Gate and up of the shared expert, left over by defer() as well; down: what reads their product.
+bool Lowering::join_shared_expert(const LinearOp& down, ExpertsUpArgs& up) {
+  Node* product = writer_of(down.x);
+  const ElementwiseOp* gate = product && product->standing == Standing::deferred ? std::get_if<ElementwiseOp>(&product->op) : nullptr;
+  if (!gate) return false;
+  Node *a = writer_of(gate->a), *b = writer_of(gate->b);
+  for (const Node* n : {a, b})
+    if (!n || n->standing != Standing::deferred || !std::holds_alternative<LinearOp>(n->op)) return false;
+  up.shared_gate = std::get<LinearOp>(a->op).w->strips, up.shared_up = std::get<LinearOp>(b->op).w->strips;
+  a->standing = b->standing = product->standing = Standing::done;
+  return true;
+}
+
 void Lowering::experts(ExpertsOp& op) {
   Node* route_node = writer_of(op.routes.experts);
   const RouteOp* route = route_node ? std::get_if<RouteOp>(&route_node->op) : nullptr;
@@ -109,20 +122,26 @@ void Lowering::experts(ExpertsOp& op) {
   ExpertsUpArgs up{};
   up.source = source_of(op.x, op.gate->cols);
   up.gate = op.gate->strips, up.up = op.up->strips;
-  up.routes = {route->scores, route->n_experts, op.routes.top_k, route->renormalise};
-  up.hidden = p_.arena.array<float>(int64_t{op.routes.rows} * op.routes.top_k * op.gate->rows);
+  up.routes = {route->scores, route->n_experts, op.routes.top_k, route->n_experts, route->renormalise};
+  up.hidden = p_.arena.array<float>(int64_t{op.routes.rows} * (op.routes.top_k + 1) * op.gate->rows);
   up.rows = op.routes.rows, up.activation = op.activation;
 
   ExpertsDownArgs down{};
   down.down = op.down->strips, down.routes = up.routes, down.hidden = up.hidden, down.rows = up.rows, down.y = op.y;
+  down.hidden_stride = int64_t{op.routes.top_k} * op.gate->rows;
   const float* y = op.y;
   // The shared expert's down, left over by defer() for this.
   AddOp* both = waiting_reader<AddOp>(op.y);
   Node* shared = both && both->g && both->a == op.y && ready(both->g) ? writer_of(both->b) : nullptr;
   if (shared && shared->standing == Standing::deferred) {
     const LinearOp& linear = std::get<LinearOp>(shared->op);
-    demand(linear.x);
-    down.shared = linear.w->strips, down.shared_hidden = linear.x, down.shared_gate = both->g;
+    down.shared = linear.w->strips, down.shared_gate = both->g;
+    if (join_shared_expert(linear, up)) {
+      down.hidden_stride += op.gate->rows, down.shared_stride = down.hidden_stride, down.shared_hidden = up.hidden + int64_t{op.routes.top_k} * op.gate->rows;
+    } else {
+      demand(linear.x);
+      down.shared_hidden = linear.x, down.shared_stride = linear.w->cols;
+    }
     y = down.y = both->y;
     shared->standing = Standing::done;
     serve(both);
