@@ -183,6 +183,10 @@ class Device {
   // Devices that run behind the host: they draw ids (Encoder::sample), Batch::ids may say sampled_before, and a step may be submitted while
   // the one before it is under way. Everything else asked of the device in between happens behind what was submitted.
   virtual bool samples() const { return false; }
+  // Steps of one shape are the same but for ids, positions and pages. After begin, the model's words and sample, and before submit, a device may be told what
+  // the step was for and what the words gave; later it may know how to record a step of that shape without them: in the place of begin, words and sample.
+  virtual void remember(const Batch&, std::span<const SampleSpec>, const Tensor& /*result*/) {}
+  virtual std::optional<Tensor> repeat(const Batch&, std::span<const SampleSpec>) { return std::nullopt; }
   virtual Status submit() { return finish(); }              // starts what was recorded; two steps at most may be under way
   virtual Result<std::span<const TokenId>> await() { return std::span<const TokenId>(); }  // ends the oldest step: its ids, by spec, -1: none could be drawn; valid until the next await
   virtual int prompt_rows() const { return 2048; }          // rows of a prompt in one step that it likes

@@ -246,9 +246,14 @@ void LocalEngine::launch() {
   flight.entries.assign(scheduler_.entries().begin(), scheduler_.entries().end());
   flight.rows = scheduler_.rows();
   flight.began = EngineClock::now();
-  Encoder& encoder = device_->begin();
-  flight.logits = model_->forward(encoder, scheduler_.batch());
-  if (!scheduler_.specs().empty()) encoder.sample(flight.logits, scheduler_.specs());
+  if (const auto logits = device_->repeat(scheduler_.batch(), scheduler_.specs())) {
+    flight.logits = *logits;
+  } else {
+    Encoder& encoder = device_->begin();
+    flight.logits = model_->forward(encoder, scheduler_.batch());
+    if (!scheduler_.specs().empty()) encoder.sample(flight.logits, scheduler_.specs());
+    device_->remember(scheduler_.batch(), scheduler_.specs(), flight.logits);
+  }
   flight.status = device_->submit();
   for (const auto& entry : flight.entries) ++entry.sequence->under_way;
 }

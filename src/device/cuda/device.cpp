@@ -5,6 +5,7 @@
 #include "device/cuda/calls.h"
 #include "device/cuda/encoder.h"
 #include "device/cuda/fault.h"
+#include "device/cuda/memory.h"
 #include "device/cuda/profile.h"
 #include "device/cuda/start.h"
 #include "device/cuda/steps.h"
@@ -39,6 +40,7 @@ class CudaDevice final : public Device {
 
   Result<std::unique_ptr<Weight>> upload(const MatrixSource& source) override {
     TRY(auto weight, uploader_.matrix(source));
+    memory_.clear();
     if (recording_) TRY_STATUS(uploader_.settle());  // what is recorded holds on to its factor
     return std::unique_ptr<Weight>(std::move(weight));
   }
@@ -63,6 +65,7 @@ class CudaDevice final : public Device {
   Status allocate_state(std::span<const StateSpec> layers, StatePlan plan) override {
     CUDA_TRY("end the last step", cudaStreamSynchronize(stream_));
     steps_.forget_graphs();
+    memory_.clear();
     TRY_STATUS(state_.allocate(layers, plan, kind()));
     if (plan.scratch_bytes > 0 && !encoder_.arena.reserve(plan.scratch_bytes)) return no_memory("steps", plan.scratch_bytes, cudaErrorMemoryAllocation);
     return ok_status();
@@ -106,11 +109,21 @@ class CudaDevice final : public Device {
   }
 
   Encoder& begin() override {
-    uploads_ = uploader_.settle();
-    recording_ = true;
-    encoder_.reset();
-    staged_ = 0;
+    start_recording();
     return encoder_;
+  }
+  void remember(const Batch& b, std::span<const SampleSpec> specs, const Tensor& result) override {
+    if (profile_) return;  // it counts words
+    encoder_.end();
+    if (!encoder_.refusal() && encoder_.arena.refused_bytes() == 0) memory_.add(b, specs, encoder_.recording, tables_.picked, result);
+  }
+  std::optional<Tensor> repeat(const Batch& b, std::span<const SampleSpec> specs) override {
+    StepMemory::Step* step = memory_.find(b, specs);
+    if (!step) return std::nullopt;
+    start_recording();
+    encoder_.fill(b, step->picked, specs);
+    repeated_ = &step->recording;
+    return step->result;
   }
 
   std::span<const float> host(const Tensor& t) override {
@@ -148,6 +161,12 @@ class CudaDevice final : public Device {
   const Error* dead() const override { return dead_ ? &*dead_ : nullptr; }
 
  private:
+  void start_recording() {
+    uploads_ = uploader_.settle();
+    recording_ = true;
+    encoder_.reset();
+    staged_ = 0, repeated_ = nullptr;
+  }
   Status run() {
     TRY_STATUS(uploads_);
     TRY_STATUS(uploader_.settle());
@@ -157,7 +176,7 @@ class CudaDevice final : public Device {
     if (options_.fault.step > 0) TRY_STATUS(injected_fault());
     if (!tables_.fits()) return Error{Code::too_large, "cannot run a step on the GPU: too many rows, sequences or pages"};
     if (const cudaError_t code = std::exchange(noted_, cudaSuccess); code != cudaSuccess) return failed("run a step", code);
-    return steps_.submit(encoder_.recording, profile_ ? &*profile_ : nullptr);
+    return steps_.submit(repeated_ ? *repeated_ : encoder_.recording, profile_ ? &*profile_ : nullptr);
   }
 
   // A fault inside a kernel stays: from then on every call fails, whatever it asks for.
@@ -213,6 +232,8 @@ class CudaDevice final : public Device {
   DeviceState state_;
   CudaEncoder encoder_;
   Steps steps_;
+  StepMemory memory_;
+  Recording* repeated_ = nullptr;  // this step's, when it was recorded before
   std::optional<Profile> profile_;
   mutable cudaError_t noted_ = cudaSuccess;
   bool recording_ = false;

@@ -48,6 +48,13 @@ void CudaEncoder::use(const Batch& b) {
   }
 }
 
+void CudaEncoder::fill(const Batch& b, std::span<const int32_t> picked, std::span<const SampleSpec> specs) {
+  use(b);
+  tables_.ids.assign(b.ids.begin(), b.ids.end());
+  tables_.picked.assign(picked.begin(), picked.end());
+  tables_.specs.assign(specs.begin(), specs.end());
+}
+
 Tensor CudaEncoder::embed(const Weight& table, std::span<const TokenId> ids, float scale) {
   const DeviceMatrix& m = matrix_of(table);
   tables_.ids.assign(ids.begin(), ids.end());

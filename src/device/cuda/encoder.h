@@ -10,6 +10,8 @@ class CudaEncoder final : public Encoder {
   CudaEncoder(DeviceState& state, Tables& tables, const Limits& limits, bool dry = false) : arena(dry), state_(state), tables_(tables), lowering_({recording, arena, state, tables, limits}) {}
   void reset();
   void end();  // lowers what is left: call before the recording is run
+  // In the place of words: fills the tables of a step that is recorded elsewhere.
+  void fill(const Batch& b, std::span<const int32_t> picked, std::span<const SampleSpec> specs);
   Recording recording;
   Arena arena;
   Costs* costs = nullptr;  // where what is recorded is counted; null: nowhere

@@ -93,8 +93,8 @@ void Lowering::linear(Node& first) {
   }
   ProjectShape shape;
   if (strips.empty()) a.layout = {Codes::f16, Scales::none, 0, 0}, a.strip_bytes = 0, a.blocks = 0;
-  const void* kernel = project_kernel(a);
-  if (!kernel || !shape_project(a, p_.limits.multiprocessors, p_.limits.most_shared, shape)) return refuse("a matrix too wide for this GPU's shared memory");
+  const void* kernel = shape_project(a, p_.limits.multiprocessors, p_.limits.most_shared, shape) ? project_kernel(a) : nullptr;
+  if (!kernel) return refuse("a matrix too wide for this GPU's shared memory");
   p_.recording.push(a.n_floats && a.n_targets ? "linear and floats" : a.n_floats ? "floats" : "linear", kernel, dim3(shape.grid_x, shape.grid_y), 32 * kStageWarps, shape.shared_bytes, a);
 }
 

@@ -131,7 +131,8 @@ template <Codes C, Scales S, int G, int Each> __global__ void __launch_bounds__(
   if (!hidden) return;
   const float* from = reinterpret_cast<float*>(shared + place.sums) + (t / kStripRows * 2 * kStripRows + t % kStripRows) * kSumStride;
   const float r = row_factor(a.source, a.gate.cols, squares, 0), g = sum_of_warps(from), u = sum_of_warps(from + kStripRows * kSumStride);
-  *hidden = activated(a.activation, g * (a.gate.factor * r)) * (u * (a.up.factor * r));
+  const bool routed = rank < top_k;
+  *hidden = activated(a.activation, g * ((routed ? a.gate : a.shared_gate).factor * r)) * (u * ((routed ? a.up : a.shared_up).factor * r));
 }
 
 // ---- down ---------------------------------------------------------------------------------------------------------------

@@ -54,6 +54,6 @@ struct ProjectArgs {
 struct ProjectShape { unsigned grid_x = 0, grid_y = 0; size_t shared_bytes = 0; };
 bool has_one_row_kernel(const ProjectArgs& args);
 bool shape_project(ProjectArgs& args, int multiprocessors, size_t most_shared, ProjectShape& shape);
-const void* project_kernel(const ProjectArgs& args);
+const void* project_kernel(const ProjectArgs& args);  // for a shape that is complete
 
 }  // namespace cuda

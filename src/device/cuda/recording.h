@@ -1,6 +1,7 @@
 // recording: kernel launches of one step, in order, each with its arguments as bytes, so that steps can be compared and replayed.
 #pragma once
 #include <cuda_runtime_api.h>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -13,7 +14,8 @@ struct Launch { const char* name; const void* kernel; dim3 grid, block; uint32_t
 struct Recording {
   std::vector<Launch> launches;
   std::vector<std::byte> arguments;
-  void clear() { launches.clear(), arguments.clear(); }
+  uint64_t signature = 0;  // of both, once it was asked for; 0: not yet
+  void clear() { launches.clear(), arguments.clear(), signature = 0; }
   template <class Args> void push(const char* name, const void* kernel, dim3 grid, int block, size_t shared_bytes, const Args& args, uint32_t cluster = 1) {
     static_assert(std::is_trivially_copyable_v<Args>);
     const auto at = static_cast<uint32_t>((arguments.size() + 15) / 16 * 16);

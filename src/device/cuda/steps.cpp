@@ -47,7 +47,7 @@ Status Steps::start(cudaStream_t stream) {
   return ok_status();
 }
 
-Status Steps::submit(const Recording& recording, Profile* profile) {
+Status Steps::submit(Recording& recording, Profile* profile) {
   CHECK(n_under_way_ < 2);
   const size_t which = (oldest_ + n_under_way_) % 2;
   Side& side = sides_[which];
@@ -124,12 +124,11 @@ Status Steps::launch_all(const Recording& recording) {
 }
 
 // The same launches as before, with the same arguments: one graph. What differs lies in the tables.
-Status Steps::replay(const Recording& recording) {
-  const auto launches = std::as_bytes(std::span(recording.launches));
-  const uint64_t signature = xxh64(recording.arguments) * 0x9E3779B97F4A7C15ull ^ xxh64(launches);
-  Graphs::Entry* entry = graphs_.find(signature);
+Status Steps::replay(Recording& recording) {
+  if (recording.signature == 0) recording.signature = xxh64(recording.arguments) * 0x9E3779B97F4A7C15ull ^ xxh64(std::as_bytes(std::span(recording.launches)));
+  Graphs::Entry* entry = graphs_.find(recording.signature);
   if (!entry) {
-    graphs_.add(signature);
+    graphs_.add(recording.signature);
     return launch_all(recording);
   }
   if (!entry->graph) TRY_STATUS(capture(recording, entry->graph));
@@ -137,15 +136,7 @@ Status Steps::replay(const Recording& recording) {
   return ok_status();
 }
 
-// Kernels that divide a multiprocessor's memory alike can lie on it side by side: the weights of a stage are pulled while the stage before it computes.
-void Steps::divide_alike(const Recording& recording) {
-  for (const Launch& l : recording.launches)
-    if (divided_.insert(l.kernel).second) cudaFuncSetAttribute(l.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-  cudaGetLastError();  // a wish: where it is not granted, nothing is wrong
-}
-
 Status Steps::capture(const Recording& recording, cudaGraphExec_t& to) {
-  divide_alike(recording);
   CUDA_TRY("record a step", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
   const Status launched = launch_all(recording);
   cudaGraph_t graph = nullptr;

@@ -1,7 +1,7 @@
 // steps: runs what was recorded: sends its tables, launches its kernels or replays them as a graph, and lets the host go on meanwhile.
 #pragma once
 #include <optional>
-#include <unordered_set>
+#include <unordered_map>
 #include "device/cuda/graphs.h"
 #include "device/cuda/profile.h"
 #include "device/cuda/recording.h"
@@ -17,7 +17,7 @@ class Steps {
   ~Steps() { stop(); }
   Status start(cudaStream_t stream);
   // profile: may be null; then kernels are launched one by one and waited for.
-  Status submit(const Recording& recording, Profile* profile);
+  Status submit(Recording& recording, Profile* profile);
   Result<std::span<const TokenId>> await();  // the oldest step under way
   bool under_way() const { return n_under_way_ > 0; }
   void stop();
@@ -32,14 +32,12 @@ class Steps {
   Status send(Side& side);
   Status launch(const Recording& recording, const Launch& l, bool overlap_with_last);
   Status launch_all(const Recording& recording);
-  Status replay(const Recording& recording);
-  void divide_alike(const Recording& recording);
+  Status replay(Recording& recording);
   Status capture(const Recording& recording, cudaGraphExec_t& graph);
 
   Tables& tables_;
   const bool overlap_;  // kernels may start while the one before them still runs
   std::unordered_map<const void*, uint32_t> allowed_shared_;  // dynamic shared memory that a kernel may have by now
-  std::unordered_set<const void*> divided_;  // kernels that have been told to leave most of a multiprocessor's memory for sharing
   cudaStream_t stream_ = nullptr;
   void* tables_memory_ = nullptr;
   int32_t *which_on_device_ = nullptr, *drawn_on_host_ = nullptr;

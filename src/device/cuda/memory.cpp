@@ -1,0 +1,33 @@
+// memory: what decides how a step is recorded: how many rows each sequence has, which rows are wanted, and how ids are drawn.
+#include "device/cuda/memory.h"
+
+#include <algorithm>
+#include "device/cuda/sample.h"
+
+namespace cuda {
+namespace {
+
+std::vector<int32_t> shape_of(const Batch& b, std::span<const SampleSpec> specs) {
+  std::vector<int32_t> shape{static_cast<int32_t>(b.ids.size()), static_cast<int32_t>(b.sequences.size()), static_cast<int32_t>(specs.size()), b.hidden, std::ranges::all_of(specs, takes_largest)};
+  for (const SequenceRows& s : b.sequences) shape.push_back(s.n_rows);
+  shape.insert(shape.end(), b.logit_rows.begin(), b.logit_rows.end());
+  return shape;
+}
+
+}  // namespace
+
+StepMemory::Step* StepMemory::find(const Batch& b, std::span<const SampleSpec> specs) {
+  if (std::ssize(b.ids) > most_rows) return nullptr;
+  const auto found = std::ranges::find(steps_, shape_of(b, specs), &Step::shape);
+  if (found == steps_.end()) return nullptr;
+  steps_.splice(steps_.begin(), steps_, found);
+  return &steps_.front();
+}
+
+void StepMemory::add(const Batch& b, std::span<const SampleSpec> specs, const Recording& recording, std::span<const int32_t> picked, const Tensor& result) {
+  if (std::ssize(b.ids) > most_rows) return;
+  steps_.push_front({shape_of(b, specs), recording, {picked.begin(), picked.end()}, result});
+  if (steps_.size() > most) steps_.pop_back();
+}
+
+}  // namespace cuda
