@@ -115,9 +115,9 @@ TEST(Lower, SixtyFourStreamsTakeTheSameStages) {
 
 TEST(Lower, PromptsGoThroughProductsOfManyRows) {
   Layers layers;
-  EXPECT_EQ(layers.layer(true, 3000, true), (Names{"norm", "linear", "delta prepare", "delta scan", "delta finish", "linear", "norm", "linear", "gate", "linear", "route", "sort", "sort", "gather", "experts up", "experts down",
+  EXPECT_EQ(layers.layer(true, 3000, true), (Names{"norm", "floats", "linear", "delta prepare", "delta scan", "delta finish", "linear", "norm", "floats", "linear", "linear", "route", "sort", "sort", "gather", "experts up", "experts down",
                                                    "experts sum"}));
-  EXPECT_EQ(layers.layer(false, 3000, true), (Names{"norm", "linear", "attention prepare", "attention", "linear", "norm", "linear", "gate", "linear", "route", "sort", "sort", "gather", "experts up", "experts down", "experts sum"}));
+  EXPECT_EQ(layers.layer(false, 3000, true), (Names{"norm", "linear", "attention prepare", "attention", "linear", "norm", "floats", "linear", "linear", "route", "sort", "sort", "gather", "experts up", "experts down", "experts sum"}));
 }
 
 }  // namespace

@@ -80,12 +80,14 @@ class Lowering {
 
   // lower_many.cpp
   bool many(int64_t rows) const;
+  bool takes_halves(const Op& op, const float* x) const;
   bool only_as_halves(const float* x) const;
   Halves fresh_halves(int64_t rows, int64_t cols);
   Halves promise_halves(const float* x, int64_t rows, int64_t cols, float unit = 1);  // the launch that comes next fills them, with x / unit
   Halves halves_of(const float* x, int64_t rows, int64_t cols, float* unit);
   void many_norm(const NormOp& op);
   void many_gate(const ElementwiseOp& op);
+  void many_floats(const LinearOp& op, std::span<Node* const> group);
   void many_linear(const LinearOp& op, std::span<Node* const> group, const ElementwiseOp* gate);
   void many_experts(ExpertsOp& op, const RouteOp& route);
   void push_gemm(const char* name, const GemmLaunch& launch, const GemmArgs& args);

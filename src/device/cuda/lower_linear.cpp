@@ -37,7 +37,7 @@ void Lowering::linear(Node& first) {
   const auto take = [&](Node& n) {
     const auto* other = std::get_if<LinearOp>(&n.op);
     if (!other || other->x != op.x || other->rows != op.rows || (&n != &first && !many(op.rows) && feeds_shared_expert(*other))) return;
-    if (other->w->form == DeviceMatrix::Form::floats && !many(op.rows)) {
+    if (other->w->form == DeviceMatrix::Form::floats) {
       if (std::ssize(floats) < kMostTargets) floats.push_back(&n);
     } else if (strips.empty() || one_kind(std::get<LinearOp>(strips.front()->op).w->strips, other->w->strips)) {
       if (std::ssize(strips) < kMostTargets) strips.push_back(&n);
@@ -61,7 +61,11 @@ void Lowering::linear(Node& first) {
     }
     if (gate) break;
   }
-  if (many(op.rows)) return many_linear(op, strips, gate);
+  if (many(op.rows)) {
+    if (!floats.empty()) many_floats(op, floats);
+    if (!strips.empty()) many_linear(op, strips, gate);
+    return;
+  }
   ProjectArgs a{};
   a.source = source_of(op.x, op.w->cols);
   if (!floats.empty() && a.source.kind != SourceKind::plain && a.source.kind != SourceKind::rms) {

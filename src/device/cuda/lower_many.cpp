@@ -1,4 +1,5 @@
 // lower_many: products of many rows: activations become halves once, by whoever makes them, and go through tensor cores in tiles.
+#include "device/cuda/floats.h"
 #include "device/cuda/gemm.h"
 #include "device/cuda/halves.h"
 #include "device/cuda/lower.h"
@@ -18,15 +19,19 @@ GemmDevice gemm_device(const Limits& l) { return {l.capability, l.multiprocessor
 
 bool Lowering::many(int64_t rows) const { return !p_.limits.exact && rows > kMostFewRows; }
 
+bool Lowering::takes_halves(const Op& op, const float* x) const {
+  const auto* linear = std::get_if<LinearOp>(&op);
+  const auto* experts = std::get_if<ExpertsOp>(&op);
+  return (linear && linear->x == x && many(linear->rows) && linear->w->form == DeviceMatrix::Form::strips) || (experts && experts->x == x && many(experts->routes.rows));
+}
+
 // Whether all who read a tensor take it as halves.
 bool Lowering::only_as_halves(const float* x) const {
   if (!whole_ || x == result_) return false;
   int readers = 0;
   for (const Node& n : nodes_) {
     if (!reads(n.op, x)) continue;
-    const auto* linear = std::get_if<LinearOp>(&n.op);
-    const auto* experts = std::get_if<ExpertsOp>(&n.op);
-    if (!(linear && linear->x == x && many(linear->rows)) && !(experts && experts->x == x)) return false;
+    if (!takes_halves(n.op, x)) return false;
     readers++;
   }
   return readers > 0;
@@ -55,11 +60,11 @@ Halves Lowering::halves_of(const float* x, int64_t rows, int64_t cols, float* un
 
 // A norm, with what is wanted of it.
 void Lowering::many_norm(const NormOp& op) {
-  const bool halves = only_as_halves(op.y);
+  const bool halves = std::ranges::any_of(nodes_, [&](const Node& n) { return takes_halves(n.op, op.y); });
   if (!halves || op.n > kJoinWidest) return (void)p_.recording.push("norm", norm_kernel(), dim3(static_cast<unsigned>(op.rows)), 256, 0, NormArgs{op.x, op.gain, op.y, op.n, op.eps});
   JoinArgs a{};
   a.a = op.x, a.gain = op.gain, a.n = op.n, a.eps = op.eps, a.norm = true;
-  a.halves = promise_halves(op.y, op.rows, op.n);
+  a.halves = promise_halves(op.y, op.rows, op.n), a.y = only_as_halves(op.y) ? nullptr : op.y;
   p_.recording.push("norm", join_kernel(), dim3(static_cast<unsigned>(op.rows)), kJoinThreads, 0, a);
 }
 
@@ -73,6 +78,19 @@ void Lowering::many_gate(const ElementwiseOp& op) {
 void Lowering::push_gemm(const char* name, const GemmLaunch& launch, const GemmArgs& args) {
   if (!launch.kernel) return refuse("a matrix without a kernel for many rows");
   p_.recording.push(name, launch.kernel, dim3(launch.blocks), static_cast<int>(launch.threads), launch.shared_bytes, args);
+}
+
+void Lowering::many_floats(const LinearOp& op, std::span<Node* const> group) {
+  FloatsArgs a{};
+  demand(op.x);
+  a.x = op.x, a.rows = op.rows, a.cols = op.w->cols;
+  for (Node* node : group) {
+    const LinearOp& one = std::get<LinearOp>(node->op);
+    node->standing = Standing::done;
+    a.targets[a.n_targets++] = {one.w->floats(), one.bias, one.y, one.w->rows, a.n_outs};
+    a.n_outs += one.w->rows;
+  }
+  p_.recording.push("floats", floats_kernel(), dim3(ceil_div(a.n_outs, kFloatsTileOuts), ceil_div(a.rows, kFloatsTileRows)), kFloatsThreads, 0, a);
 }
 
 void Lowering::many_linear(const LinearOp& op, std::span<Node* const> group, const ElementwiseOp* gate) {

@@ -158,13 +158,6 @@ Result<std::unique_ptr<DeviceMatrix>> Uploader::matrix(const MatrixSource& sourc
     weight->memory = slabs_.take(bytes);
   }
   if (!weight->memory) return no_memory("a weight matrix", bytes, cudaGetLastError());
-  if (weight->form == Form::floats) {  // many rows take strips all the same
-    weight->strips = plan_strips(m.layout, m.rows, m.cols, m.post_scale);
-    const auto strips = static_cast<size_t>(strips_bytes(weight->strips, 1));
-    weight->strips_memory = slabs_.take(strips);
-    if (!weight->strips_memory) return no_memory("a weight matrix", strips, cudaGetLastError());
-    weight->strips.data = reinterpret_cast<const uint8_t*>(weight->strips_memory.get());
-  }
   const auto* const data = reinterpret_cast<const uint8_t*>(weight->memory.get());
   if (weight->form == Form::tiles) weight->tiles = tiles_of(m), weight->tiles.data = data;
   if (weight->form == Form::strips) weight->strips.data = data;
@@ -172,7 +165,7 @@ Result<std::unique_ptr<DeviceMatrix>> Uploader::matrix(const MatrixSource& sourc
   TRY_STATUS(start());
   if (weight->form == Form::tiles) TRY_STATUS(send_tiles(packer, *weight));
   if (weight->form == Form::floats) TRY_STATUS(send_floats(packer, *weight));
-  if (weight->form != Form::tiles) TRY_STATUS(send_strips(packer, *weight));
+  if (weight->form == Form::strips) TRY_STATUS(send_strips(packer, *weight));
   return weight;
 }
 

@@ -10,12 +10,12 @@ namespace cuda {
 class DeviceMatrix final : public Weight {
  public:
   enum class Form : uint8_t { tiles, strips, floats } form = Form::tiles;
-  std::shared_ptr<std::byte> memory, strips_memory;  // strips_memory: of form floats
+  std::shared_ptr<std::byte> memory;
   int32_t rows = 0, cols = 0;
   int64_t n_experts = 1;
   const char* format_name = "";
   Matrix tiles;    // form tiles
-  Strips strips;   // form strips, and form floats for many rows
+  Strips strips;   // form strips
   const float* floats() const { return reinterpret_cast<const float*>(memory.get()); }  // form floats: [rows, cols]
 };
 
