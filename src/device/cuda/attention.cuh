@@ -130,6 +130,24 @@ template <int Dim> struct Head {
   // `scratch`: 2 * half floats of this warp's own.
   __device__ void rotate(const HeadPreparation& p, const float* table, float* scratch) {
     if (p.half == 0) return;
+    if (p.adjacent || p.half % 4) return rotate_any(p, table, scratch);
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < kQuads; j++)
+      if (at(j) < 2 * p.half) *reinterpret_cast<float4*>(scratch + at(j)) = v[j];
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) {
+      if (at(j) >= 2 * p.half) continue;
+      const bool second = at(j) >= p.half;
+      const int i = second ? at(j) - p.half : at(j);
+      const float4 c = *reinterpret_cast<const float4*>(table + i), other = *reinterpret_cast<const float4*>(scratch + (second ? i : i + p.half));
+      float4 s = *reinterpret_cast<const float4*>(table + p.half + i);
+      if (!second) s = {-s.x, -s.y, -s.z, -s.w};
+      v[j] = {v[j].x * c.x + other.x * s.x, v[j].y * c.y + other.y * s.y, v[j].z * c.z + other.z * s.z, v[j].w * c.w + other.w * s.w};
+    }
+  }
+  __device__ void rotate_any(const HeadPreparation& p, const float* table, float* scratch) {
     __syncwarp();
 #pragma unroll
     for (int j = 0; j < kQuads; j++) {

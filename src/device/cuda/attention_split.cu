@@ -66,55 +66,68 @@ template <class S> __device__ __forceinline__ void score_own(Shared<S>& shared, 
   }
 }
 
-// What a warp has of the sums: [block of 16 dims][rows lane / 4 and + 8 (of integers 2 * (lane / 4) and + 1), heads 2 * (lane % 4) and + 1]; and in each lane
-// peak and sum, in powers of two, of head lane / 4.
+// Softmax of a warp's heads over tiles, lanes along keys: peak and sum, in powers of two, of a head.
+template <class S> struct Weights {
+  static constexpr int kHeads = kGroupHeads / S::W, kEach = S::kKeys / 32;
+  float peak[kHeads], sum[kHeads] = {};
+  __device__ Weights() {
+#pragma unroll
+    for (int i = 0; i < kHeads; i++) peak[i] = -INFINITY;
+  }
+  __device__ __forceinline__ void weigh(Shared<S>& shared, int32_t tile, int32_t first, int32_t begin, int32_t end, float scale) {
+    const int lane = threadIdx.x & 31;
+    const float(*scores)[kGroupHeads][S::kScoreRow] = shared.scores;
+#pragma unroll
+    for (int i = 0; i < kHeads; i++) {
+      const int head = (threadIdx.x >> 5) + i * S::W;
+      float v[kEach], top = -INFINITY;
+#pragma unroll
+      for (int e = 0; e < kEach; e++) {
+        const int key = lane + 32 * e;
+        v[e] = scores[0][head][key];
+#pragma unroll
+        for (int part = 1; part < S::kParts; part++) v[e] += scores[part][head][key];
+        v[e] = first + key >= begin && first + key < end ? v[e] * scale : -INFINITY;
+        top = fmaxf(top, v[e]);
+      }
+      top = fmaxf(peak[i], warp_max(top));  // finite: a tile has at least one key that counts
+      const float keep = exp2_of(peak[i] - top);
+      peak[i] = top, sum[i] *= keep;
+#pragma unroll
+      for (int e = 0; e < kEach; e++) {
+        const float weight = exp2_of(v[e] - top);
+        sum[i] += weight;
+        shared.weights[head][lane + 32 * e] = __float2half_rn(S::Int8 ? weight * shared.value_scale[tile % S::R][lane + 32 * e] : weight);
+      }
+      if (lane == 0) shared.keep[head] = keep;
+    }
+  }
+  __device__ __forceinline__ void publish(Shared<S>& shared) {
+#pragma unroll
+    for (int i = 0; i < kHeads; i++) {
+      const float all = warp_sum(sum[i]);
+      if ((threadIdx.x & 31) == 0) shared.peak[(threadIdx.x >> 5) + i * S::W] = peak[i], shared.sum[(threadIdx.x >> 5) + i * S::W] = all;
+    }
+  }
+};
+
+// What a warp has of the sums: [block of 16 dims][rows lane / 4 and + 8 (of integers 2 * (lane / 4) and + 1), heads 2 * (lane % 4) and + 1].
 template <class S> struct Sums {
   static constexpr int kBlocks = S::kWarpDims / 16;
-  float v[kBlocks][4] = {}, peak = -INFINITY, sum = 0;
+  float v[kBlocks][4] = {};
 
-  // Weights of a tile as the right operand of each 16 keys, for integers still without the scales of values.
-  __device__ __forceinline__ void weigh(const Shared<S>& shared, int32_t tile, int32_t first, int32_t begin, int32_t end, float scale, float (&p)[S::Slabs][4]) {
-    const int lane = threadIdx.x & 31, head = lane / 4, column = lane % 4 * 2;
-    const float(*scores)[kGroupHeads][S::kScoreRow] = shared.scores[tile % 2];
-    float top = peak;
-#pragma unroll
-    for (int s = 0; s < S::Slabs; s++)
-#pragma unroll
-      for (int half = 0; half < 2; half++) {
-        const int key = 16 * s + 8 * half + column;
-        float2 v = *reinterpret_cast<const float2*>(&scores[0][head][key]);
-#pragma unroll
-        for (int part = 1; part < S::kParts; part++) {
-          const float2 more = *reinterpret_cast<const float2*>(&scores[part][head][key]);
-          v = {v.x + more.x, v.y + more.y};
-        }
-        const int32_t at = first + key;
-        p[s][2 * half] = at >= begin && at < end ? v.x * scale : -INFINITY, p[s][2 * half + 1] = at + 1 >= begin && at + 1 < end ? v.y * scale : -INFINITY;
-        top = fmaxf(top, fmaxf(p[s][2 * half], p[s][2 * half + 1]));
-      }
-    top = fmaxf(top, __shfl_xor_sync(kFull, top, 1)), top = fmaxf(top, __shfl_xor_sync(kFull, top, 2));  // finite: a tile has at least one key that counts
-    const float keep = exp2_of(peak - top);
-    peak = top, sum *= keep;
-#pragma unroll
-    for (int s = 0; s < S::Slabs; s++)
-#pragma unroll
-      for (int i = 0; i < 4; i++) p[s][i] = exp2_of(p[s][i] - top), sum += p[s][i];
-    if (!__any_sync(kFull, keep != 1.0f)) return;
-    const float even = __shfl_sync(kFull, keep, lane % 4 * 8), odd = __shfl_sync(kFull, keep, lane % 4 * 8 + 4);
-#pragma unroll
-    for (int m = 0; m < kBlocks; m++) v[m][0] *= even, v[m][1] *= odd, v[m][2] *= even, v[m][3] *= odd;
-  }
-  __device__ __forceinline__ void add(const Shared<S>& shared, int32_t tile, float (&p)[S::Slabs][4]) {
+  __device__ __forceinline__ void add(const Shared<S>& shared, int32_t tile) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, slot = tile % S::R;
     uint32_t b[S::Slabs][2];
 #pragma unroll
-    for (int s = 0; s < S::Slabs; s++)
+    for (int s = 0; s < S::Slabs; s += 2) {
+      uint32_t r[4];
+      load_matrices(r, shared_address(&shared.weights[lane & 7][16 * s + lane / 8 * 8]));
+      b[s][0] = r[0], b[s][1] = r[1], b[s + 1][0] = r[2], b[s + 1][1] = r[3];
+    }
+    const float2 keep = *reinterpret_cast<const float2*>(&shared.keep[lane % 4 * 2]);
 #pragma unroll
-      for (int half = 0; half < 2; half++) {
-        float2 unit = {1, 1};
-        if constexpr (S::Int8) unit = *reinterpret_cast<const float2*>(&shared.value_scale[slot][16 * s + 8 * half + lane % 4 * 2]);
-        b[s][half] = pack(p[s][2 * half] * unit.x, p[s][2 * half + 1] * unit.y);
-      }
+    for (int m = 0; m < kBlocks; m++) v[m][0] *= keep.x, v[m][1] *= keep.y, v[m][2] *= keep.x, v[m][3] *= keep.y;
     if constexpr (S::Int8) {
       const uint32_t at = shared_address(shared.values[slot][lane] + warp * S::kWarpDims);
 #pragma unroll
@@ -142,13 +155,12 @@ template <class S> struct Sums {
     }
   }
   // With the row's own key, into this split's partials.
-  __device__ __forceinline__ void put(const SplitAttentionArgs& a, const Shared<S>& shared, int split, int first_head, int n, bool own) {
+  __device__ __forceinline__ void put(const SplitAttentionArgs& a, const Shared<S>& shared, int split, int first_head, int n, bool own) const {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, dim = a.cache.key_dim;
-    sum += __shfl_xor_sync(kFull, sum, 1), sum += __shfl_xor_sync(kFull, sum, 2);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       const int h = lane % 4 * 2 + i;
-      const float before = __shfl_sync(kFull, peak, 4 * h), others = __shfl_sync(kFull, sum, 4 * h);
+      const float before = shared.peak[h], others = shared.sum[h];
       if (h >= n) continue;
       const float mine = own ? shared.own[h] : -INFINITY, top = fmaxf(before, mine), keep = before == -INFINITY ? 0.0f : exp2_of(before - top), weight = own ? exp2_of(mine - top) : 0.0f;
       float* part = a.partials + ((static_cast<int64_t>(blockIdx.z) * a.n_heads + first_head + h) * a.max_splits + split) * (dim + 4);
@@ -187,26 +199,28 @@ template <class S> __global__ void __launch_bounds__(S::kThreads) split_attentio
   q_gain.load_gain(a.prepare.q_gain, a.cache.key_dim), k_gain.load_gain(a.prepare.k_gain, a.cache.key_dim);
   if (!a.k && a.early) wait_for_input();
   Tiles<S> tiles(shared, a.cache, kv_head, pages, lo, hi);
-  tiles.begin();
   fill_angles(a.prepare, position, shared.angles);
-  __syncthreads();
+  tiles.begin();
   if (a.k && a.early) wait_for_input();
   prepare_heads<S>(a, shared, s.first_row, first_head, n, kv_head, own, page, s.past % a.cache.page_tokens, q_gain, k_gain);
   __syncthreads();
   const float scale = a.scale * kLog2e;
   const Queries<S> queries(shared);
   if (own) score_own<S>(shared, scale);
+  Weights<S> weights;
   Sums<S> sums;
   for (int32_t tile = 0; tile < n_tiles; tile++) {
-    float p[S::Slabs][4];
     tiles.wait_keys(tile);
     queries.score(shared, tile);
     __syncthreads();
+    if constexpr (S::Int8) tiles.wait_values(tile);  // their scales
+    weights.weigh(shared, tile, lo + tile * S::kKeys, begin, hi, scale);
+    __syncthreads();
     tiles.bring_next(tile);
-    sums.weigh(shared, tile, lo + tile * S::kKeys, begin, hi, scale, p);
     tiles.wait_values(tile);
-    sums.add(shared, tile, p);
+    sums.add(shared, tile);
   }
+  weights.publish(shared);
   __syncthreads();
   sums.put(a, shared, split, first_head, n, own);
 }

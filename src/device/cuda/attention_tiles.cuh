@@ -20,9 +20,10 @@ template <class S> struct Shared {
   alignas(16) float key_scale[S::R][S::kKeys], value_scale[S::R][S::kKeys];
   alignas(16) uint8_t queries[kGroupHeads][S::kQueryBytes];
   alignas(16) float key[S::D], value[S::D];  // the row's own
-  alignas(16) float scores[2][S::kParts][kGroupHeads][S::kScoreRow];
-  float scratch[S::W][S::D], angles[S::D];
-  float own[kGroupHeads];
+  alignas(16) float scores[S::kParts][kGroupHeads][S::kScoreRow];
+  alignas(16) float scratch[S::W][S::D], angles[S::D];
+  alignas(16) __half weights[kGroupHeads][S::kKeys + 8];  // of the tile at hand, for integers times the scales of values
+  float own[kGroupHeads], keep[kGroupHeads], peak[kGroupHeads], sum[kGroupHeads];
   uint64_t keys_here[S::R], values_here[S::R];
 };
 
@@ -130,7 +131,7 @@ template <class S> struct Queries {
         }
       }
     }
-    float(*to)[S::kScoreRow] = shared.scores[tile % 2][part];
+    float(*to)[S::kScoreRow] = shared.scores[part];
     const int head = lane % 4 * 2, key = 16 * slab + lane / 4;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
