@@ -142,14 +142,14 @@ class Problem {
 
   // Folds: in clusters, which need no merge; of the longest sequence there are as many as it needs.
   void split(cudaStream_t stream, bool folds, int layer = 0) const {
-    const int most = folds ? kMaxClusterSplits : kMaxSplits;
+    const int groups = c_.kv_heads * ((c_.heads / c_.kv_heads + kGroupHeads - 1) / kGroupHeads), most = folds ? cluster_splits(multiprocessors, groups) : kMaxSplits;
     int splits = 1;
     for (const Length& l : c_.sequences)
       if (l.rows == 1) splits = std::max(splits, splits_of(l.past, c_.window, c_.min_tiles, most).count);
     if (folds) splits = (splits + kCluster - 1) / kCluster * kCluster;
     SplitAttentionArgs a{cache(layer), step(), preparation(), q(), k(), v(), partials_.data(), stride_, stride_, stride_, c_.heads, c_.window, c_.min_tiles, most, scale(), true};
     if (folds) a.turns = turns_.data(), a.gate = c_.gate ? gates_on_device_.data() : nullptr, a.gate_stride = c_.heads * c_.dim, a.y = y_.data(), a.halves = {halves_.data(), rows_, padded_, c_.heads * c_.dim};
-    launch(stream, split_attention_kernel(cache(), c_.type, shared_limit, folds), dim3(splits, c_.kv_heads * ((c_.heads / c_.kv_heads + kGroupHeads - 1) / kGroupHeads), static_cast<unsigned>(c_.sequences.size())), a);
+    launch(stream, split_attention_kernel(cache(), c_.type, shared_limit, folds), dim3(splits, groups, static_cast<unsigned>(c_.sequences.size())), a);
   }
   void merge(cudaStream_t stream) const {
     launch(stream, merge_splits_kernel(c_.dim), dim3(c_.heads, static_cast<unsigned>(c_.sequences.size())),
@@ -183,11 +183,12 @@ class Problem {
   Errors errors(int most_rows) const;
   std::vector<float> results() const { return y_.host(); }
 
-  static inline int shared_limit = 0;
+  static inline int shared_limit = 0, multiprocessors = 0;
 
  private:
   template <class Args> static void launch(cudaStream_t stream, const AttentionKernel& kernel, dim3 grid, const Args& args) {
     if (kernel.shared_bytes > 48 * 1024) CHECK_CUDA(cudaFuncSetAttribute(kernel.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes));
+    CHECK_CUDA(cudaFuncSetAttribute(kernel.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));  // as steps do
     cudaLaunchConfig_t config{};
     config.gridDim = grid, config.blockDim = dim3(static_cast<unsigned>(kernel.threads)), config.dynamicSmemBytes = kernel.shared_bytes, config.stream = stream;
     cudaLaunchAttribute overlap{};
@@ -317,6 +318,7 @@ int check_all() {
     cases.push_back({"qwen3.6 mixed" + kind, 16, 2, 256, mixed, type, 0, true, 32});
     cases.push_back({"dim 64, 14 of 2 heads, window" + kind, 14, 2, 64, mixed, type, 100, true, 32, false, false, false});
     cases.push_back({"dim 80, 6 of 2, adjacent" + kind, 6, 2, 80, mixed, type, 0, true, 20, true, false, false});
+    cases.push_back({"dim 80, 6 of 2, 10 pairs" + kind, 6, 2, 80, mixed, type, 0, true, 10});
     cases.push_back({"dim 96, 3 of 1" + kind, 3, 1, 96, mixed, type, 0, true, 48, false, true, false, false, 64});
     cases.push_back({"dim 128, 32 of 8" + kind, 32, 8, 128, mixed, type, 0, true, 64, false, false, false});
     cases.push_back({"dim 128, 16 of 1, window 17" + kind, 16, 1, 128, mixed, type, 17, true, 64, false, true, true, false, 16});
@@ -379,7 +381,7 @@ double time_of(const std::function<void(cudaStream_t, int)>& work, int layers, i
 void time_decode() {
   std::printf("decode, us a layer: sequences context kind: in clusters (split + merge), one cluster alone while its splits have at most 1, 2, 4, 8 tiles; TB/s of keys and values\n");
   for (const KvType type : {KvType::half, KvType::int8})
-    for (const auto& [n, context] : std::vector<std::pair<int, int>>{{1, 100}, {1, 512}, {1, 1024}, {1, 4096}, {1, 32768}, {1, 131072}, {8, 1024}, {32, 1024}, {64, 1024}, {8, 32768}}) {
+    for (const auto& [n, context] : std::vector<std::pair<int, int>>{{1, 100}, {1, 512}, {1, 1024}, {1, 2048}, {1, 4096}, {1, 8192}, {1, 32768}, {1, 131072}, {8, 1024}, {8, 2048}, {32, 1024}, {64, 1024}, {8, 32768}}) {
       const int layers = context > 32768 || n * context > 65536 ? 3 : 10;
       double best = 1e30;
       std::printf("%2d x %6d %s", n, context, type == KvType::half ? "half" : "int8");
@@ -419,6 +421,7 @@ void time_prefill() {
 int main(int argc, char** argv) {
   const std::string word = argc > 1 ? argv[1] : "";
   CHECK_CUDA(cudaDeviceGetAttribute(&Problem::shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+  CHECK_CUDA(cudaDeviceGetAttribute(&Problem::multiprocessors, cudaDevAttrMultiProcessorCount, 0));
   const int failures = word.empty() || word == "check" ? check_all() : 0;
   std::printf("%d failures\n", failures);
   if (word.empty() || word == "decode") time_decode();

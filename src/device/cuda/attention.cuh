@@ -37,10 +37,13 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
 }
 __device__ __forceinline__ __half saturated(float v) { return __float2half_rn(fminf(fmaxf(v, -65504.0f), 65504.0f)); }
 
-// Worked out here, not where it is used: what comes before a wait costs nothing.
+// Worked out here, not where it is used: what is done before a wait costs nothing.
 __device__ __forceinline__ void settle(uint32_t& x) { asm volatile("" : "+r"(x)); }
 __device__ __forceinline__ void settle(float& x) { asm volatile("" : "+f"(x)); }
-template <class T> __device__ __forceinline__ void settle(T*& x) { asm volatile("" : "+l"(x)); }
+template <class T> __device__ __forceinline__ void settle(T*& x) {  // in global memory
+  asm volatile("" : "+l"(x));
+  __builtin_assume(__isGlobal(x));
+}
 
 // Two floats as halves, the largest half for what is beyond.
 __device__ __forceinline__ uint32_t pack_saturated(float low, float high) {

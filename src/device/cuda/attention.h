@@ -72,7 +72,11 @@ constexpr int kSplitTile = 64;      // keys that a block takes at once
 constexpr int kMaxSplits = 64;
 constexpr int kCluster = 8;         // blocks, one a split; each folds one head of kGroupHeads
 constexpr int kClusters = 16;       // of one sequence and kv head, at most
-constexpr int kMaxClusterSplits = kClusters * kCluster;
+// Splits whose clusters, for each of `groups` kv heads (or groups of kGroupHeads), run at once: two blocks a multiprocessor, and some of those are left over.
+constexpr int32_t cluster_splits(int multiprocessors, int32_t groups) {
+  const int32_t clusters = 2 * (multiprocessors / kCluster - 1) / groups;
+  return kCluster * (clusters < 1 ? 1 : clusters > kClusters ? kClusters : clusters);
+}
 constexpr int kGroupHeads = 8;      // query heads of one kv head that a block serves
 constexpr int kFlashRows = 128;     // positions times query heads of one kv head in a block
 

@@ -45,7 +45,6 @@ template <class S> struct Fold {
   float* y;
   uint16_t* halves;
   uint32_t sums, barrier;
-  float gate[kHeld];
 
   static __device__ void init(Shared<S>& shared, int n_sources) {
     const uint32_t barrier = shared_address(&shared.sums_here);
@@ -68,7 +67,11 @@ template <class S> struct Fold {
     sums = shared_address(&shared.sums[rank][threadIdx.x / 32 % S::W * S::kWarpDims + threadIdx.x % 32 / 4 * kWide]), barrier = shared_address(&shared.sums_here);
     settle(from), settle(y), settle(halves), settle(sums), settle(barrier);
   }
-  __device__ __forceinline__ void load_gate() { gate[0] = from ? *from : 0; }
+  // Asked for as soon as it is there, used at the end.
+  __device__ __forceinline__ void bring_gate() const {
+    if (from) copy4(shared_address(shared.gate + place), from, true);
+    commit_copies();
+  }
   __device__ __forceinline__ void send_stats(int to, float2 stats) const {
     if (to < n) attention::send(address_in(shared_address(&shared.stats[rank]), to), stats, address_in(barrier, to));
   }
@@ -126,7 +129,8 @@ template <class S> struct Fold {
   }
   __device__ __forceinline__ void put(const float (&v)[kHeld], float sum) const {
     const float unit = __fdividef(1.0f, sum);
-    put_one(y, halves, from, gate[0], v[0] * unit);
+    wait_copies<0>();
+    put_one(y, halves, from, shared.gate[place], v[0] * unit);
 #pragma unroll
     for (int i = 1; i < kHeld; i++) {
       const int32_t further = dim_at(place + i * S::kThreads) - dim_at(place);

@@ -17,18 +17,23 @@ template <class S> struct Heads {
   const bool helps = warp >= S::W, is_value = warp > S::W, normed = !helps ? a.prepare.norm_q : is_value ? a.prepare.norm_v : a.prepare.norm_k, regular = H::is_regular(a.prepare);
   float per_dim = 1.0f / a.cache.key_dim;
   const float* from;  // this lane's first dims
-  int32_t n;          // heads there are from this warp's first on
-  uint32_t to;
+  uint32_t to, dims[kItems];  // dims: 0 of heads that there are not
   typename H::Turn turn;
-  H gain;
+  H gain, head[kItems];
 
-  __device__ Heads(const SplitAttentionArgs& args, Shared<S>& at, int32_t row, int first_head, int heads, int kv_head) : a(args), shared(at), n(heads - warp), turn(H::turn_of(args.prepare, at.angles)) {
+  __device__ __forceinline__ Heads(const SplitAttentionArgs& args, Shared<S>& at, int32_t row, int first_head, int n, int kv_head, bool wanted) : a(args), shared(at), turn(H::turn_of(args.prepare, at.angles)) {
     const int dim = a.cache.key_dim;
     if (!helps) from = a.q + static_cast<int64_t>(row) * a.q_stride + (first_head + warp) * dim;
     else from = (is_value ? a.v + static_cast<int64_t>(row) * a.v_stride : a.k + static_cast<int64_t>(row) * a.k_stride) + kv_head * dim;
     to = shared_address(shared.queries[warp % S::W] + query_at<S>(H::at(0)));
     gain.load_gain(!helps ? a.prepare.q_gain : is_value ? nullptr : a.prepare.k_gain, dim);
+#pragma unroll
+    for (int i = 0; i < kItems; i++) dims[i] = wanted && (helps ? i == 0 : warp + i * S::W < n) ? dim : 0, settle(dims[i]);
     settle(from), settle(to), settle(per_dim);
+  }
+  __device__ __forceinline__ void load() {
+#pragma unroll
+    for (int i = 0; i < kItems; i++) head[i].load(from + i * S::W * a.cache.key_dim, static_cast<int>(dims[i]));
   }
   __device__ __forceinline__ void prepare(H& head) const {
     const float unit = normed ? head.unit(per_dim, a.prepare.eps) : 1.0f;
@@ -37,10 +42,7 @@ template <class S> struct Heads {
     else head = rotated(head, a.prepare, shared.angles, shared.scratch[min(warp, S::W)]);
     if (normed) head.times(unit);
   }
-  __device__ __forceinline__ void queries() const {
-    H head[kItems];
-#pragma unroll
-    for (int i = 0; i < kItems; i++) head[i].load(from + i * S::W * a.cache.key_dim, i * S::W < n ? a.cache.key_dim : 0);
+  __device__ __forceinline__ void queries() {
 #pragma unroll
     for (int i = 0; i < kItems; i++) {
       prepare(head[i]);
@@ -53,12 +55,10 @@ template <class S> struct Heads {
       }
     }
   }
-  __device__ __forceinline__ void own(const Tiles<S>& tiles, int32_t page, int32_t token) const {
-    H head;
-    head.load(from, a.cache.key_dim);
-    if (!is_value) prepare(head);
-    else if (normed) head.times(head.unit(per_dim, a.prepare.eps));
-    head.store(tiles.rows, is_value ? a.cache.values : a.cache.keys, page, token, tiles.own_codes(is_value), tiles.own_scale(is_value));
+  __device__ __forceinline__ void own(const Tiles<S>& tiles, int32_t page, int32_t token) {
+    if (!is_value) prepare(head[0]);
+    else if (normed) head[0].times(head[0].unit(per_dim, a.prepare.eps));
+    head[0].store(tiles.rows, is_value ? a.cache.values : a.cache.keys, page, token, tiles.own_codes(is_value), tiles.own_scale(is_value));
   }
 };
 
@@ -113,12 +113,13 @@ template <class S> struct Weights {
       }
     }
   }
-  // Calls f(head, peak and sum) in one lane.
-  template <class F> __device__ __forceinline__ void finish(F&& f) const {
+  // Calls f(head, peak and sum) in one lane. Of halves the sums of all weights came with those of values: totals, of heads 2 * (lane % 4) and + 1.
+  template <class F> __device__ __forceinline__ void finish(const float (&totals)[4], F&& f) const {
 #pragma unroll
     for (int i = 0; i < kHeads; i++) {
-      const float all = warp_sum(sum[i]);
-      if (key == 0) f(head + i * S::W, float2{peak[i], all});
+      const int h = head + i * S::W;
+      const float all = S::Int8 ? warp_sum(sum[i]) : h % 2 ? totals[1] : totals[0];
+      if (static_cast<int>(threadIdx.x & 31) == h / 2) f(h, float2{peak[i], all});
     }
   }
 
@@ -138,7 +139,7 @@ template <class S> struct Sums {
   static constexpr int kBlocks = S::kWarpDims / 16;
   const Shared<S>& shared;
   uint32_t weights, values;  // where this lane reads
-  float v[kBlocks][4] = {};
+  float v[kBlocks][4] = {}, totals[4] = {};
 
   __device__ __forceinline__ explicit Sums(const Shared<S>& of) : shared(of) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -159,6 +160,7 @@ template <class S> struct Sums {
       const float2 keep = *reinterpret_cast<const float2*>(&shared.keep[threadIdx.x % 4 * 2]);
 #pragma unroll
       for (int m = 0; m < kBlocks; m++) v[m][0] *= keep.x, v[m][1] *= keep.y, v[m][2] *= keep.x, v[m][3] *= keep.y;
+      totals[0] *= keep.x, totals[1] *= keep.y;
     }
     if constexpr (S::Int8) {
 #pragma unroll
@@ -175,13 +177,16 @@ template <class S> struct Sums {
         }
     } else {
 #pragma unroll
-      for (int s = 0; s < S::Slabs; s++)
+      for (int s = 0; s < S::Slabs; s++) {
+        constexpr uint32_t ones = 0x3c003c00;
+        multiply(totals, ones, ones, ones, ones, b[s][0], b[s][1]);
 #pragma unroll
         for (int m = 0; m < kBlocks; m++) {
           uint32_t r[4];
           load_transposed(r, at + s * 16 * S::kRowBytes + 32 * m);
           multiply(v[m], r[0], r[1], r[2], r[3], b[s][0], b[s][1]);
         }
+      }
     }
   }
   // Into this split's partials, for merge_splits.
@@ -231,15 +236,16 @@ template <class S, bool Folds> __device__ __forceinline__ void attend_split(cons
   if (helps) fill_angles(a.prepare, a.step.positions[s.first_row], shared.angles, static_cast<int>(threadIdx.x) - S::kThreads, 32 * S::kHelpers);
   else if (has_keys) tiles.begin();
   __syncthreads();
-  const Heads<S> heads(a, shared, s.first_row, first_head, n, kv_head);
+  Heads<S> heads(a, shared, s.first_row, first_head, n, kv_head, helps ? own : has_keys);
   Queries<S> queries(shared);
   Weights<S> weights(shared, lo, begin, hi, a.scale * kLog2e);
   Sums<S> sums(shared);
   Fold<S> fold(a, shared, s.first_row, first_head, n);
   wait_for_input();
-  if constexpr (Folds)
-    if (!helps) fold.load_gate();
+  heads.load();
   if (!helps && has_keys) heads.queries();
+  if constexpr (Folds)
+    if (!helps) fold.bring_gate();
   if (helps && own) heads.own(tiles, page, s.past % a.cache.page_tokens);
   __syncthreads();
   if constexpr (Folds) arrive_in_cluster();
@@ -266,17 +272,17 @@ template <class S, bool Folds> __device__ __forceinline__ void attend_split(cons
   }
   if constexpr (Folds) {
     wait_in_cluster();
-    if (has_keys) fold.send(sums.v), weights.finish([&](int head, float2 stats) { fold.send_stats(head, stats); });
+    if (has_keys) fold.send(sums.v), weights.finish(sums.totals, [&](int head, float2 stats) { fold.send_stats(head, stats); });
     if (fold.has_head) fold.receive(min(kCluster, splits.count - first_split), first_split / kCluster, (splits.count + kCluster - 1) / kCluster);
   } else {
-    weights.finish([&](int head, float2 stats) { shared.of_head[head] = stats; });
+    weights.finish(sums.totals, [&](int head, float2 stats) { shared.of_head[head] = stats; });
     sync_threads<S>();
     sums.put(a, split, first_head, n);
   }
 }
 
-template <class S> __global__ void __launch_bounds__(S::kAllThreads, 2) split_attention(const SplitAttentionArgs a) { attend_split<S, false>(a); }
-template <class S> __global__ void __launch_bounds__(S::kAllThreads, 2) CALLA_CLUSTER attention_in_clusters(const SplitAttentionArgs a) {
+template <class S> __global__ void __launch_bounds__(S::kAllThreads, 2) split_attention(const __grid_constant__ SplitAttentionArgs a) { attend_split<S, false>(a); }
+template <class S> __global__ void __launch_bounds__(S::kAllThreads, 2) CALLA_CLUSTER attention_in_clusters(const __grid_constant__ SplitAttentionArgs a) {
 #if __CUDA_ARCH__ >= 900
   attend_split<S, true>(a);
 #endif

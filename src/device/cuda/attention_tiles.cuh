@@ -30,6 +30,7 @@ template <class S> struct Shared {
   alignas(16) float2 stats[kCluster];           // peak and sum of each
   alignas(16) __half weights[kGroupHeads][S::kWeightRow];  // of the tile at hand, for integers times the scales of values
   alignas(16) float keep[kGroupHeads];
+  float gate[S::kThreads];
   float2 of_head[kGroupHeads];  // peak and sum of this block's keys
   uint64_t keys_here[S::R], values_here[S::R], sums_here;
   bool last;

@@ -6,14 +6,14 @@
 namespace cuda {
 namespace {
 
-constexpr int kThreads = 256, kDecodeSplits = 32, kClusterTiles = 4;  // kClusterTiles: of a split, before a second cluster helps
+constexpr int kThreads = 256, kDecodeSplits = 32, kClusterTiles = 2;  // kClusterTiles: of a split, before a second cluster helps
 
 // Splits of the longest context among single rows, in powers of two: few shapes of steps.
 unsigned splits_in_step(const std::vector<SequenceOnDevice>& sequences, const SplitAttentionArgs& a, int32_t least) {
   unsigned n = static_cast<unsigned>(least);
   for (const SequenceOnDevice& s : sequences)
     while (s.n_rows == 1 && n < static_cast<unsigned>(splits_of(s.past, a.window, a.min_tiles, a.max_splits).count)) n *= 2;
-  return n;
+  return std::min(n, static_cast<unsigned>(a.max_splits));
 }
 
 }  // namespace
@@ -76,13 +76,14 @@ bool Lowering::fast_attention(const AttentionOp& op, const AppendOp* append) {
   if (many(op.rows) && only_as_halves(y)) halves = promise_halves(y, op.rows, width), wanted = nullptr;
   const auto sequences = static_cast<unsigned>(p_.tables.sequences.size());
   if (shape.singles) {
+    const unsigned groups = static_cast<unsigned>(cache.n_kv_heads) * ceil_div(per_kv, kGroupHeads);
     SplitAttentionArgs a{};
     a.cache = cache, a.step = tables(), a.prepare = heads, a.q = q.x, a.k = k.x, a.v = v.x;
     a.partials = p_.arena.array<float>(partial_floats(sequences, op.n_heads, kMaxSplits, cache.key_dim));
-    a.q_stride = width, a.k_stride = a.v_stride = kv_width, a.n_heads = op.n_heads, a.window = op.options.window, a.min_tiles = folds ? kClusterTiles : 1, a.max_splits = folds ? kMaxClusterSplits : kMaxSplits, a.scale = op.options.scale,
+    a.q_stride = width, a.k_stride = a.v_stride = kv_width, a.n_heads = op.n_heads, a.window = op.options.window, a.min_tiles = folds ? kClusterTiles : 1, a.max_splits = folds ? cluster_splits(p_.limits.multiprocessors, static_cast<int32_t>(groups)) : kMaxSplits, a.scale = op.options.scale,
     a.early = append != nullptr;
     if (folds) a.turns = p_.tables.fold_turns_on_device, a.gate = gate, a.y = wanted, a.halves = halves, a.gate_stride = width;
-    p_.recording.push("attention", split.kernel, dim3(splits_in_step(p_.tables.sequences, a, folds ? kCluster : 1), static_cast<unsigned>(cache.n_kv_heads) * ceil_div(per_kv, kGroupHeads), sequences), split.threads,
+    p_.recording.push("attention", split.kernel, dim3(splits_in_step(p_.tables.sequences, a, folds ? kCluster : 1), groups, sequences), split.threads,
                       static_cast<size_t>(split.shared_bytes), a);
     if (!folds) {
       MergeSplitsArgs m{};
