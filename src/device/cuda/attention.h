@@ -1,4 +1,4 @@
-// attention: what the host tells the kernels of attention in fast precision: rows that come one a sequence go through split contexts and a merge,
+// attention: what the host tells the kernels of attention in fast precision: rows that come one a sequence go through splits of their contexts, which clusters of blocks or a merge fold,
 // longer runs of rows through prepared queries and flash attention; both read pages of halves or of 8-bit integers.
 #pragma once
 #include "device/cuda/kernels.h"
@@ -70,14 +70,14 @@ struct FlashAttentionArgs {
 
 constexpr int kSplitTile = 64;      // keys that a block takes at once
 constexpr int kMaxSplits = 64;
-constexpr int kCluster = 8;         // blocks, one a split; each folds one head of kGroupHeads
+constexpr int kGroupHeads = 8;      // query heads of one kv head that a block serves
+constexpr int kCluster = kGroupHeads;  // blocks, one a split; each folds one head
 constexpr int kClusters = 16;       // of one sequence and kv head, at most
 // Splits whose clusters, for each of `groups` kv heads (or groups of kGroupHeads), run at once: two blocks a multiprocessor, and some of those are left over.
 constexpr int32_t cluster_splits(int multiprocessors, int32_t groups) {
   const int32_t clusters = 2 * (multiprocessors / kCluster - 1) / groups;
   return kCluster * (clusters < 1 ? 1 : clusters > kClusters ? kClusters : clusters);
 }
-constexpr int kGroupHeads = 8;      // query heads of one kv head that a block serves
 constexpr int kFlashRows = 128;     // positions times query heads of one kv head in a block
 
 // Keys [begin, end) that a row sees, cut by their number alone: split s takes [first + s * keys, first + (s + 1) * keys) of them. One cluster's worth of splits

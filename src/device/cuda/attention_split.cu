@@ -1,5 +1,5 @@
 // attention_split: attention of sequences with one row each. A block is one sequence, up to 8 query heads of one kv head, and one split of the context:
-// keys go through tensor cores as the 16 rows, query heads as the 8 columns, so that keys and values are read once. Splits are folded by a second kernel.
+// keys go through tensor cores as the 16 rows, query heads as the 8 columns, so that keys and values are read once. Splits are folded in clusters of blocks, or by a second kernel before Hopper.
 #include "device/cuda/attention_fold.cuh"
 #include "device/cuda/attention_tiles.cuh"
 
