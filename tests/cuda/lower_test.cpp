@@ -98,11 +98,11 @@ class Layers {
 
 using Names = std::vector<std::string>;
 
-TEST(Lower, ADecodedRowTakesSixStagesALayerAndSevenWithAttention) {
+TEST(Lower, ADecodedRowTakesSixStagesALayer) {
   for (const auto scales : {cpu::PackScales::f16, cpu::PackScales::bf16_min}) {
     Layers layers(scales);
     EXPECT_EQ(layers.layer(true, 1, false), (Names{"linear and floats", "delta rule", "linear", "floats", "experts up", "experts down"}));
-    EXPECT_EQ(layers.layer(false, 1, false), (Names{"linear", "attention", "attention merge", "linear", "floats", "experts up", "experts down"}));
+    EXPECT_EQ(layers.layer(false, 1, false), (Names{"linear", "attention", "linear", "floats", "experts up", "experts down"}));
   }
 }
 

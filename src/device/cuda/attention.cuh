@@ -37,6 +37,21 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
 }
 __device__ __forceinline__ __half saturated(float v) { return __float2half_rn(fminf(fmaxf(v, -65504.0f), 65504.0f)); }
 
+// Worked out here, not where it is used: what is done before a wait costs nothing.
+__device__ __forceinline__ void settle(uint32_t& x) { asm volatile("" : "+r"(x)); }
+__device__ __forceinline__ void settle(float& x) { asm volatile("" : "+f"(x)); }
+template <class T> __device__ __forceinline__ void settle(T*& x) {  // in global memory
+  asm volatile("" : "+l"(x));
+  __builtin_assume(__isGlobal(x));
+}
+
+// Two floats as halves, the largest half for what is beyond.
+__device__ __forceinline__ uint32_t pack_saturated(float low, float high) {
+  uint32_t r;
+  asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+
 // 16 bytes; none is read and zeros are written where not `valid`.
 __device__ __forceinline__ void copy16(uint32_t to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
@@ -96,9 +111,9 @@ template <bool Int8> struct CacheRows {
   __device__ int32_t token_bytes() const { return n_kv_heads * dim * kBytes; }
 };
 
-// cos and sin of a row's angles, times the magnitude: [half] each. All threads of the block.
-__device__ __forceinline__ void fill_angles(const HeadPreparation& p, int32_t position, float* table) {
-  for (int i = threadIdx.x; i < p.half; i += blockDim.x) {
+// cos and sin of a row's angles, times the magnitude: [half] each.
+__device__ __forceinline__ void fill_angles(const HeadPreparation& p, int32_t position, float* table, int thread, int threads) {
+  for (int i = thread; i < p.half; i += threads) {
     float s, c;
     sincosf(static_cast<float>(position) * p.inverse_frequencies[i], &s, &c);
     table[i] = c * p.magnitude, table[p.half + i] = s * p.magnitude;
@@ -119,17 +134,59 @@ template <int Dim> struct Head {
 #pragma unroll
     for (int j = 0; j < kQuads; j++) v[j] = {1, 1, 1, 1};
   }
-  __device__ void norm(const Head& gain, int dim, float eps) {
+  __device__ void times(const Head& gain) {
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) v[j] = {v[j].x * gain.v[j].x, v[j].y * gain.v[j].y, v[j].z * gain.v[j].z, v[j].w * gain.v[j].w};
+  }
+  __device__ void times(float f) {
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) v[j] = {v[j].x * f, v[j].y * f, v[j].z * f, v[j].w * f};
+  }
+  // What the norm multiplies by, but for the gain.
+  __device__ float unit(float per_dim, float eps) const {
     float sum = 0;
 #pragma unroll
     for (int j = 0; j < kQuads; j++) sum += v[j].x * v[j].x + v[j].y * v[j].y + v[j].z * v[j].z + v[j].w * v[j].w;
-    const float r = rsqrtf(warp_sum(sum) / dim + eps);
-#pragma unroll
-    for (int j = 0; j < kQuads; j++) v[j] = {v[j].x * r * gain.v[j].x, v[j].y * r * gain.v[j].y, v[j].z * r * gain.v[j].z, v[j].w * r * gain.v[j].w};
+    float r;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(warp_sum(sum) * per_dim + eps));
+    return r;
+  }
+  __device__ void norm(const Head& gain, int dim, float eps) { times(unit(1.0f / dim, eps)), times(gain); }
+  // The regular case, by shuffles: the first 2 * half <= 128 dims, partners half apart, half a multiple of 4.
+  static __device__ bool is_regular(const HeadPreparation& p) { return !p.adjacent && p.half % 4 == 0 && p.half <= 64; }
+  struct Turn { float4 c, s; int partner; };  // of this lane's first four dims
+  static __device__ Turn turn_of(const HeadPreparation& p, const float* table) {
+    const int d = at(0), i = d < p.half ? d : d - p.half, lane = threadIdx.x & 31;
+    if (d >= 2 * p.half) return {{1, 1, 1, 1}, {}, lane};
+    float4 s = *reinterpret_cast<const float4*>(table + p.half + i);
+    if (d < p.half) s = {-s.x, -s.y, -s.z, -s.w};
+    return {*reinterpret_cast<const float4*>(table + i), s, d < p.half ? lane + p.half / 4 : lane - p.half / 4};
+  }
+  __device__ void rotate(const Turn& t) {
+    const float4 other = {__shfl_sync(kFull, v[0].x, t.partner), __shfl_sync(kFull, v[0].y, t.partner), __shfl_sync(kFull, v[0].z, t.partner), __shfl_sync(kFull, v[0].w, t.partner)};
+    v[0] = {v[0].x * t.c.x + other.x * t.s.x, v[0].y * t.c.y + other.y * t.s.y, v[0].z * t.c.z + other.z * t.s.z, v[0].w * t.c.w + other.w * t.s.w};
   }
   // `scratch`: 2 * half floats of this warp's own.
   __device__ void rotate(const HeadPreparation& p, const float* table, float* scratch) {
     if (p.half == 0) return;
+    if (p.adjacent || p.half % 4) return rotate_any(p, table, scratch);
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < kQuads; j++)
+      if (at(j) < 2 * p.half) *reinterpret_cast<float4*>(scratch + at(j)) = v[j];
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < kQuads; j++) {
+      if (at(j) >= 2 * p.half) continue;
+      const bool second = at(j) >= p.half;
+      const int i = second ? at(j) - p.half : at(j);
+      const float4 c = *reinterpret_cast<const float4*>(table + i), other = *reinterpret_cast<const float4*>(scratch + (second ? i : i + p.half));
+      float4 s = *reinterpret_cast<const float4*>(table + p.half + i);
+      if (!second) s = {-s.x, -s.y, -s.z, -s.w};
+      v[j] = {v[j].x * c.x + other.x * s.x, v[j].y * c.y + other.y * s.y, v[j].z * c.z + other.z * s.z, v[j].w * c.w + other.w * s.w};
+    }
+  }
+  __device__ void rotate_any(const HeadPreparation& p, const float* table, float* scratch) {
     __syncwarp();
 #pragma unroll
     for (int j = 0; j < kQuads; j++) {
@@ -149,8 +206,8 @@ template <int Dim> struct Head {
 #pragma unroll
     for (int j = 0; j < kQuads; j++) turn(at(j), v[j].x), turn(at(j) + 1, v[j].y), turn(at(j) + 2, v[j].z), turn(at(j) + 3, v[j].w);
   }
-  // Into a row of a cache; v becomes what the cache gives back.
-  template <bool Int8> __device__ void store(const CacheRows<Int8>& rows, void* data, int32_t page, int32_t token) {
+  // Into a row of a cache, and of shared memory where `copy` is one.
+  template <bool Int8> __device__ void store(const CacheRows<Int8>& rows, void* data, int32_t page, int32_t token, uint8_t* copy = nullptr, float* copied_scale = nullptr) const {
     uint8_t* row = rows.row(data, page, token);
     const int dim = rows.dim;
     if constexpr (Int8) {
@@ -159,23 +216,33 @@ template <int Dim> struct Head {
       for (int j = 0; j < kQuads; j++) peak = fmaxf(fmaxf(fmaxf(peak, fabsf(v[j].x)), fmaxf(fabsf(v[j].y), fabsf(v[j].z))), fabsf(v[j].w));
       peak = warp_max(peak);
       const float unit = peak / 127, inverse = peak > 0 ? 127 / peak : 0.0f;
-      if ((threadIdx.x & 31) == 0) *rows.scale(data, page, token) = unit;
+      if ((threadIdx.x & 31) == 0) {
+        *rows.scale(data, page, token) = unit;
+        if (copy) *copied_scale = unit;
+      }
 #pragma unroll
       for (int j = 0; j < kQuads; j++) {
         const int a = __float2int_rn(v[j].x * inverse), b = __float2int_rn(v[j].y * inverse), c = __float2int_rn(v[j].z * inverse), d = __float2int_rn(v[j].w * inverse);
-        if (at(j) < dim) *reinterpret_cast<uint32_t*>(row + at(j)) = (a & 255) | (b & 255) << 8 | (c & 255) << 16 | static_cast<uint32_t>(d) << 24;
-        v[j] = {a * unit, b * unit, c * unit, d * unit};
+        const uint32_t codes = (a & 255) | (b & 255) << 8 | (c & 255) << 16 | static_cast<uint32_t>(d) << 24;
+        if (at(j) < dim) *reinterpret_cast<uint32_t*>(row + at(j)) = codes;
+        if (copy && at(j) < Dim) *reinterpret_cast<uint32_t*>(copy + at(j)) = codes;
       }
     } else {
 #pragma unroll
       for (int j = 0; j < kQuads; j++) {
-        const __half a = saturated(v[j].x), b = saturated(v[j].y), c = saturated(v[j].z), d = saturated(v[j].w);
-        v[j] = {__half2float(a), __half2float(b), __half2float(c), __half2float(d)};
-        if (at(j) < dim) *reinterpret_cast<uint2*>(row + 2 * at(j)) = uint2{pack(v[j].x, v[j].y), pack(v[j].z, v[j].w)};
+        const uint2 h = {pack_saturated(v[j].x, v[j].y), pack_saturated(v[j].z, v[j].w)};
+        if (at(j) < dim) *reinterpret_cast<uint2*>(row + 2 * at(j)) = h;
+        if (copy && at(j) < Dim) *reinterpret_cast<uint2*>(copy + 2 * at(j)) = h;
       }
     }
   }
 };
+
+// The irregular cases, apart from the regular one.
+template <int Dim> __device__ __noinline__ Head<Dim> rotated(Head<Dim> head, const HeadPreparation& p, const float* table, float* scratch) {
+  head.rotate(p, table, scratch);
+  return head;
+}
 
 // Finished results of one row, dims k on of all heads: as floats, as halves, or both.
 __device__ __forceinline__ void put_quad(float* y, const Halves& halves, int32_t row, int32_t width, int32_t k, float4 v) {

@@ -1,4 +1,4 @@
-// attention: what the host tells the kernels of attention in fast precision: rows that come one a sequence go through split contexts and a merge,
+// attention: what the host tells the kernels of attention in fast precision: rows that come one a sequence go through splits of their contexts, which clusters of blocks or a merge fold,
 // longer runs of rows through prepared queries and flash attention; both read pages of halves or of 8-bit integers.
 #pragma once
 #include "device/cuda/kernels.h"
@@ -26,10 +26,16 @@ struct SplitAttentionArgs {
   StepTables step;
   HeadPreparation prepare;
   const float *q, *k, *v;  // k null: another layer has appended this step's keys
-  float* partials;         // [sequences, heads, max_splits, dim + 4]: peak, sum, 2 unused, weighted values
+  float* partials;         // [sequences, heads, max_splits, dim + 4]: peak, sum, 2 unused, weighted values; clusters need kClusters in place of max_splits
   int32_t q_stride, k_stride, v_stride, n_heads, window, min_tiles, max_splits;
   float scale;
   bool early;              // tables, and cached keys of earlier steps, may be read before the kernel before this one has ended
+  // Of clusters, which need no merge.
+  uint32_t* turns;         // [sequences, heads], 0 before and after
+  const float* gate;       // [rows, heads * dim] or null: results are multiplied by its sigmoid
+  float* y;                // [rows, heads * dim] or null
+  Halves halves;           // the same, or without data
+  int32_t gate_stride;
 };
 struct MergeSplitsArgs {
   StepTables step;
@@ -65,13 +71,21 @@ struct FlashAttentionArgs {
 constexpr int kSplitTile = 64;      // keys that a block takes at once
 constexpr int kMaxSplits = 64;
 constexpr int kGroupHeads = 8;      // query heads of one kv head that a block serves
+constexpr int kCluster = kGroupHeads;  // blocks, one a split; each folds one head
+constexpr int kClusters = 16;       // of one sequence and kv head, at most
+// Splits whose clusters, for each of `groups` kv heads (or groups of kGroupHeads), run at once: two blocks a multiprocessor, and some of those are left over.
+constexpr int32_t cluster_splits(int multiprocessors, int32_t groups) {
+  const int32_t clusters = 2 * (multiprocessors / kCluster - 1) / groups;
+  return kCluster * (clusters < 1 ? 1 : clusters > kClusters ? kClusters : clusters);
+}
 constexpr int kFlashRows = 128;     // positions times query heads of one kv head in a block
 
-// Keys [begin, end) that a row sees, cut by their number alone: split s takes [first + s * keys, first + (s + 1) * keys) of them.
+// Keys [begin, end) that a row sees, cut by their number alone: split s takes [first + s * keys, first + (s + 1) * keys) of them. One cluster's worth of splits
+// while those have no more than min_tiles each.
 struct Splits { int32_t first, keys, count; };
 CALLA_BOTH constexpr Splits splits_of(int32_t past, int32_t window, int32_t min_tiles, int32_t max_splits) {
   const int32_t end = past + 1, first = window > 0 && end > window ? (end - window) / 16 * 16 : 0;
-  const int32_t tiles = (end - first + kSplitTile - 1) / kSplitTile, even = (tiles + max_splits - 1) / max_splits, each = even > min_tiles ? even : min_tiles;
+  const int32_t tiles = (end - first + kSplitTile - 1) / kSplitTile, few = (tiles + kCluster - 1) / kCluster, each = few <= min_tiles ? few : (tiles + max_splits - 1) / max_splits;
   return {first, each * kSplitTile, (tiles + each - 1) / each};
 }
 constexpr int64_t partial_floats(int64_t sequences, int64_t n_heads, int64_t max_splits, int64_t dim) { return sequences * n_heads * max_splits * (dim + 4); }
@@ -82,12 +96,12 @@ struct AttentionKernel {
   int threads = 0, shared_bytes = 0;
 };
 constexpr bool attends_fast(const CacheOnDevice& c, KvType type) {
-  const bool fits = type == KvType::half ? c.key_dim <= 512 && c.key_dim % 8 == 0 : c.key_dim <= 256 && c.key_dim % 16 == 0;
+  const bool fits = type == KvType::half ? c.key_dim >= 16 && c.key_dim <= 512 && c.key_dim % 8 == 0 : c.key_dim <= 256 && c.key_dim % 16 == 0;
   return fits && c.key_dim == c.value_dim && c.page_tokens % 16 == 0;
 }
-// Grid (max_splits, kv heads * ceil(query heads of one / kGroupHeads), sequences).
+// Folds: for capability 9.0 and later, in clusters. Grid (max_splits, kv heads * ceil(query heads of one / kGroupHeads), sequences).
 // `shared_limit`: bytes of shared memory that a block of this device may have.
-AttentionKernel split_attention_kernel(const CacheOnDevice& cache, KvType type, int shared_limit);
+AttentionKernel split_attention_kernel(const CacheOnDevice& cache, KvType type, int shared_limit, bool folds);
 // Grid (heads, sequences).
 AttentionKernel merge_splits_kernel(int32_t dim);
 // Grid (rows).

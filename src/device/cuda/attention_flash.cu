@@ -19,8 +19,8 @@ template <int D> __device__ __forceinline__ void put_query(const PrepareArgs& a,
 }
 
 // Block (row); a warp takes heads in turns: first of queries, then of keys, then of values. All it reads is asked for before any of it is used.
-template <int D, bool Int8> __global__ void __launch_bounds__(kThreads) prepare(const PrepareArgs a) {
-  __shared__ float angles[D], scratch[kThreads / 32][D];
+template <int D, bool Int8> __global__ void __launch_bounds__(kThreads, 4) prepare(const PrepareArgs a) {
+  __shared__ alignas(16) float angles[D], scratch[kThreads / 32][D];
   constexpr int warps = kThreads / 32;
   wait_for_input();
   let_next_start();
@@ -40,7 +40,7 @@ template <int D, bool Int8> __global__ void __launch_bounds__(kThreads) prepare(
   const SequenceOnDevice s = a.step.sequences[a.step.row_sequence[row]];
   const int32_t index = s.past + row - s.first_row, page = n_kv > 0 ? a.step.pages[s.pages + index / a.cache.page_tokens] : 0, token = index % a.cache.page_tokens;
   if (s.n_rows == 1) return;
-  fill_angles(a.prepare, a.step.positions[row], angles);
+  fill_angles(a.prepare, a.step.positions[row], angles, static_cast<int>(threadIdx.x), kThreads);
   __syncthreads();
   for (int first = warp; first < n; first += kHeadsAtOnce * warps) {
     if (first > warp) load(first);

@@ -6,7 +6,15 @@
 namespace cuda {
 namespace {
 
-constexpr int kThreads = 256, kDecodeSplits = 32, kMinTiles = 1;
+constexpr int kThreads = 256, kDecodeSplits = 32, kClusterTiles = 2;  // kClusterTiles: of a split, before a second cluster helps
+
+// Splits of the longest context among single rows, in powers of two: few shapes of steps.
+unsigned splits_in_step(const std::vector<SequenceOnDevice>& sequences, const SplitAttentionArgs& a, int32_t least) {
+  unsigned n = static_cast<unsigned>(least);
+  for (const SequenceOnDevice& s : sequences)
+    while (s.n_rows == 1 && n < static_cast<unsigned>(splits_of(s.past, a.window, a.min_tiles, a.max_splits).count)) n *= 2;
+  return std::min(n, static_cast<unsigned>(a.max_splits));
+}
 
 }  // namespace
 
@@ -44,7 +52,8 @@ bool Lowering::fast_attention(const AttentionOp& op, const AppendOp* append) {
   for (const NormOp* one : {q.norm, k.norm, v.norm})
     if (one && one->eps != norm->eps) return false;
   const StepShape shape = step_shape();
-  const AttentionKernel split = split_attention_kernel(cache, type, static_cast<int>(p_.limits.most_shared)), merge = merge_splits_kernel(cache.value_dim), prepare = prepare_kernel(cache, type),
+  const bool folds = p_.limits.capability >= 90 && op.n_heads <= Tables::max_fold_heads;
+  const AttentionKernel split = split_attention_kernel(cache, type, static_cast<int>(p_.limits.most_shared), folds), merge = merge_splits_kernel(cache.value_dim), prepare = prepare_kernel(cache, type),
                         flash = flash_attention_kernel(cache, type, op.n_heads, p_.limits.capability);
   if ((shape.singles && (!split.kernel || !merge.threads)) || (shape.runs && (!prepare.kernel || !flash.kernel)) || op.n_heads % cache.n_kv_heads) return false;
 
@@ -67,15 +76,21 @@ bool Lowering::fast_attention(const AttentionOp& op, const AppendOp* append) {
   if (many(op.rows) && only_as_halves(y)) halves = promise_halves(y, op.rows, width), wanted = nullptr;
   const auto sequences = static_cast<unsigned>(p_.tables.sequences.size());
   if (shape.singles) {
+    const unsigned groups = static_cast<unsigned>(cache.n_kv_heads) * ceil_div(per_kv, kGroupHeads);
     SplitAttentionArgs a{};
     a.cache = cache, a.step = tables(), a.prepare = heads, a.q = q.x, a.k = k.x, a.v = v.x;
     a.partials = p_.arena.array<float>(partial_floats(sequences, op.n_heads, kMaxSplits, cache.key_dim));
-    a.q_stride = width, a.k_stride = a.v_stride = kv_width, a.n_heads = op.n_heads, a.window = op.options.window, a.min_tiles = kMinTiles, a.max_splits = kMaxSplits, a.scale = op.options.scale, a.early = append != nullptr;
-    p_.recording.push("attention", split.kernel, dim3(kMaxSplits, static_cast<unsigned>(cache.n_kv_heads) * ceil_div(per_kv, kGroupHeads), sequences), split.threads, static_cast<size_t>(split.shared_bytes), a);
-    MergeSplitsArgs m{};
-    m.step = tables(), m.partials = a.partials, m.gate = gate, m.y = wanted, m.halves = halves, m.gate_stride = width, m.n_heads = op.n_heads, m.dim = cache.value_dim, m.window = a.window, m.min_tiles = a.min_tiles,
-    m.max_splits = a.max_splits, m.early = true;
-    p_.recording.push("attention merge", merge.kernel, dim3(static_cast<unsigned>(op.n_heads), sequences), merge.threads, static_cast<size_t>(merge.shared_bytes), m);
+    a.q_stride = width, a.k_stride = a.v_stride = kv_width, a.n_heads = op.n_heads, a.window = op.options.window, a.min_tiles = folds ? kClusterTiles : 1, a.max_splits = folds ? cluster_splits(p_.limits.multiprocessors, static_cast<int32_t>(groups)) : kMaxSplits, a.scale = op.options.scale,
+    a.early = append != nullptr;
+    if (folds) a.turns = p_.tables.fold_turns_on_device, a.gate = gate, a.y = wanted, a.halves = halves, a.gate_stride = width;
+    p_.recording.push("attention", split.kernel, dim3(splits_in_step(p_.tables.sequences, a, folds ? kCluster : 1), groups, sequences), split.threads,
+                      static_cast<size_t>(split.shared_bytes), a);
+    if (!folds) {
+      MergeSplitsArgs m{};
+      m.step = tables(), m.partials = a.partials, m.gate = gate, m.y = wanted, m.halves = halves, m.gate_stride = width, m.n_heads = op.n_heads, m.dim = cache.value_dim, m.window = a.window, m.min_tiles = a.min_tiles,
+      m.max_splits = a.max_splits, m.early = true;
+      p_.recording.push("attention merge", merge.kernel, dim3(static_cast<unsigned>(op.n_heads), sequences), merge.threads, static_cast<size_t>(merge.shared_bytes), m);
+    }
   }
   if (shape.runs) {
     PrepareArgs a{};

@@ -62,6 +62,8 @@ struct Tables {
   SampleSpec* specs_on_device = nullptr;
   SampledIds drawn;                     // by these specs
   uint32_t* turns_on_device = nullptr;  // one a spec, see SampleArgs
+  static constexpr int64_t max_fold_heads = 128;
+  uint32_t* fold_turns_on_device = nullptr;  // [sequences, heads], see SplitAttentionArgs
   bool fits() const { return std::ssize(ids) <= max_rows && std::ssize(picked) <= max_rows && std::ssize(sequences) <= max_sequences && std::ssize(specs) <= max_sequences && std::ssize(pages) <= max_pages; }
 };
 

@@ -28,8 +28,8 @@ void Steps::stop() {
 
 Status Steps::start(cudaStream_t stream) {
   stream_ = stream;
-  constexpr auto rows = static_cast<size_t>(Tables::max_rows), sequences = static_cast<size_t>(Tables::max_sequences), pages = static_cast<size_t>(Tables::max_pages);
-  constexpr size_t words = words_of<SampleSpec>(Tables::max_sequences) + words_of<SequenceOnDevice>(Tables::max_sequences) + 4 * rows + 2 * sequences + pages + 64;
+  constexpr auto rows = static_cast<size_t>(Tables::max_rows), sequences = static_cast<size_t>(Tables::max_sequences), pages = static_cast<size_t>(Tables::max_pages), fold_heads = static_cast<size_t>(Tables::max_fold_heads);
+  constexpr size_t words = words_of<SampleSpec>(Tables::max_sequences) + words_of<SequenceOnDevice>(Tables::max_sequences) + 4 * rows + (2 + fold_heads) * sequences + pages + 64;
   CUDA_TRY("take memory for tables", cudaMalloc(&tables_memory_, words * sizeof(uint32_t)));
   auto* at = static_cast<int32_t*>(tables_memory_);
   const auto next = [&](size_t n) { return std::exchange(at, at + n); };
@@ -39,8 +39,9 @@ Status Steps::start(cudaStream_t stream) {
   which_on_device_ = next(64);
   tables_.drawn.on_device = next(sequences);
   tables_.turns_on_device = reinterpret_cast<uint32_t*>(next(sequences));
+  tables_.fold_turns_on_device = reinterpret_cast<uint32_t*>(next(fold_heads * sequences));
   tables_.pages_on_device = at;
-  CUDA_TRY("clear tables", cudaMemset(tables_.turns_on_device, 0, sequences * sizeof(uint32_t)));
+  CUDA_TRY("clear tables", cudaMemset(tables_.turns_on_device, 0, (1 + fold_heads) * sequences * sizeof(uint32_t)));
   CUDA_TRY("take pinned memory for ids", cudaMallocHost(reinterpret_cast<void**>(&drawn_on_host_), 2 * sequences * sizeof(int32_t)));
   tables_.drawn.on_host = drawn_on_host_, tables_.drawn.which = which_on_device_, tables_.drawn.stride = static_cast<int64_t>(sequences);
   for (Side& side : sides_) CUDA_TRY("start the GPU", cudaEventCreateWithFlags(&side.ended, cudaEventDisableTiming));
