@@ -1,4 +1,4 @@
-// memory: what decides how a step is recorded: how many rows each sequence has, which rows are wanted, and how ids are drawn.
+// memory: what decides how a step is recorded: how many rows each sequence has, how far they have come, which rows are wanted, and how ids are drawn.
 #include "device/cuda/memory.h"
 
 #include <algorithm>
@@ -7,9 +7,14 @@
 namespace cuda {
 namespace {
 
+// How many blocks attention takes follows the longest context, by tiles of keys that are a multiple of this.
+constexpr int32_t kContextStep = 16;
+
 std::vector<int32_t> shape_of(const Batch& b, std::span<const SampleSpec> specs) {
   std::vector<int32_t> shape{static_cast<int32_t>(b.ids.size()), static_cast<int32_t>(b.sequences.size()), static_cast<int32_t>(specs.size()), b.hidden, std::ranges::all_of(specs, takes_largest)};
-  for (const SequenceRows& s : b.sequences) shape.push_back(s.n_rows);
+  int32_t longest = 0;
+  for (const SequenceRows& s : b.sequences) shape.push_back(s.n_rows), longest = std::max(longest, s.past);
+  shape.push_back(longest / kContextStep);
   shape.insert(shape.end(), b.logit_rows.begin(), b.logit_rows.end());
   return shape;
 }

@@ -109,6 +109,9 @@ Status Steps::launch(const Recording& recording, const Launch& l, bool overlap_w
   if (uint32_t& allowed = allowed_shared_[l.kernel]; l.shared_bytes > std::max(allowed, 48u << 10)) {
     CUDA_TRY("take shared memory", cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(l.shared_bytes)));
     allowed = l.shared_bytes;
+    cudaFuncAttributes about{};  // clusters come to run as many at once as they have shared memory for; a wish, so that a refusal is no error
+    if (cudaFuncGetAttributes(&about, l.kernel) == cudaSuccess && about.requiredClusterWidth > 0) cudaFuncSetAttribute(l.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    cudaGetLastError();
   }
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
