@@ -57,6 +57,22 @@ CALLA_BOTH float unit_for(uint32_t bits) {
   return ldexpf(1.0f, exponent < -100 ? 100 : exponent > 100 ? -100 : -exponent);
 }
 
+// Formats that are widened to 8 bits with float scales and mins: stored = code * factor - shift, so that codes fill the bytes. Kernels of prompts add
+// (128 - stored zero) scales and the min in half precision: what they add must be no larger than the numbers themselves.
+struct Widened { int factor, shift; };
+__device__ Widened widened(const PackLayout& from, const StripLayout& to) {
+  if (to.codes != Codes::s8 || to.scales != Scales::f32_min) return {1, from.offset - to.offset};
+  switch (from.codes) {
+    case PackCodes::u2: return {64, 128};
+    case PackCodes::u3: return {32, 128};
+    case PackCodes::u4: return {16, 128};
+    case PackCodes::u5: return {8, 128};
+    case PackCodes::u6: return {4, 128};
+    case PackCodes::e2m1: return {8, 8 * from.offset};
+    default: return {1, from.offset - to.offset};
+  }
+}
+
 // What a lane holds of one block: two rows, four slabs, inputs 2c, 2c + 1, 2c + 8, 2c + 9.
 struct LaneBlock {
   int code[2][kSlabs][4];
@@ -87,11 +103,11 @@ __device__ void write_nibbles(const LaneBlock& b, uint8_t* codes, int lane, int 
   *reinterpret_cast<uint4*>(codes + 16 * lane) = uint4{words[0], words[1], words[2], words[3]};
   for (int p = 0; p < bits - 4; p++) *reinterpret_cast<uint32_t*>(codes + 512 + 128 * p + 4 * lane) = planes[p];
 }
-__device__ void write_bytes(const LaneBlock& b, uint8_t* codes, int lane, int offset) {
+__device__ void write_bytes(const LaneBlock& b, uint8_t* codes, int lane, Widened as) {
   for (int half = 0; half < 2; half++) {
     uint32_t words[4] = {};
     for (int w = 0; w < 4; w++)
-      for (int i = 0; i < 4; i++) words[w] |= static_cast<uint32_t>((b.code[w & 1][2 * half + w / 2][i] - offset) & 255) << (8 * i);
+      for (int i = 0; i < 4; i++) words[w] |= static_cast<uint32_t>((b.code[w & 1][2 * half + w / 2][i] * as.factor - as.shift) & 255) << (8 * i);
     *reinterpret_cast<uint4*>(codes + 512 * half + 16 * lane) = uint4{words[0], words[1], words[2], words[3]};
   }
 }
@@ -139,7 +155,11 @@ __device__ void write_scales(const RepackArgs& a, const uint8_t* tile, int block
       }
       const Quad q = read_quad(a.from, tile, row, k);
       if (l.scales == Scales::f32_min) {
-        reinterpret_cast<float*>(to + 128 * g + 16 * r)[half] = q.scale, reinterpret_cast<float*>(to + 128 * g + 16 * r)[2 + half] = q.min;
+        // scale * (code - offset) + min = scale' * (stored - offset') + min'
+        const Widened as = widened(a.from.layout, l);
+        const int zero = a.from.layout.offset * as.factor - as.shift - l.offset;  // what is stored for 0, seen from offset'
+        reinterpret_cast<float*>(to + 128 * g + 16 * r)[half] = q.scale / static_cast<float>(as.factor);
+        reinterpret_cast<float*>(to + 128 * g + 16 * r)[2 + half] = q.min - q.scale / static_cast<float>(as.factor) * static_cast<float>(zero);
         continue;
       }
       const uint16_t scale = rounded_to(l.scales, q.scale), min = rounded_to(l.scales, q.min);
@@ -160,7 +180,7 @@ __global__ void __launch_bounds__(256) repack_blocks(const RepackArgs a) {
   LaneBlock b;
   read_lane(a, tile, block, r, c, b);
   if (l.codes == Codes::f16) write_halves(b, to + scales, lane, unit_for(*a.largest));
-  else if (l.codes == Codes::s8) write_bytes(b, to + scales, lane, a.from.layout.offset - l.offset);
+  else if (l.codes == Codes::s8) write_bytes(b, to + scales, lane, widened(a.from.layout, l));
   else write_nibbles(b, to + scales, lane, l.codes == Codes::u4 ? 4 : l.codes == Codes::u5 ? 5 : 6);
   if (c == 0) write_scales(a, tile, block, r, to);
 }
