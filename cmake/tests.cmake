@@ -53,7 +53,7 @@ if(CALLA_CUDA)  # says SKIPPED where there is no GPU
   target_link_libraries(cuda_test PRIVATE calla_model GTest::gtest)
   target_include_directories(cuda_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   calla_tell_source_dir(${sources})
-  add_test(NAME cuda_host COMMAND cuda_test --gtest_filter=Host.*:Lower.* WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME cuda_host COMMAND cuda_test --gtest_filter=Host.*:Lower.*:Memory.* WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   add_test(NAME cuda COMMAND cuda_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(cuda PROPERTIES LABELS gpu RUN_SERIAL TRUE SKIP_REGULAR_EXPRESSION "SKIPPED: no NVIDIA GPU")
   add_dependencies(tests cuda_test)

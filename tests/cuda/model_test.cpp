@@ -25,6 +25,8 @@ class Loaded {
     for (int32_t i = 0; i < kSequences * kPages; i++) pages_.push_back(kSequences * kPages - 1 - i);
     restart();
   }
+  bool remembers = false;  // steps of a known shape are recorded without the model's words
+  int n_repeated = 0;
   void restart() {
     ASSERT_TRUE(device_->allocate_state(model_.model->states(), {kSequences * kPages, kPageTokens, kSequences}));
     for (int32_t i = 0; i < kSequences; i++) device_->clear_slot(i);
@@ -41,7 +43,11 @@ class Loaded {
       ids.insert(ids.end(), p.ids.begin(), p.ids.end());
       last.push_back(static_cast<int32_t>(ids.size()) - 1);
     }
-    const Tensor logits = model_.model->forward(device_->begin(), {ids, positions, sequences, last});
+    const Batch batch{ids, positions, sequences, last};
+    const auto repeated = remembers ? device_->repeat(batch, {}) : std::nullopt;
+    const Tensor logits = repeated ? *repeated : model_.model->forward(device_->begin(), batch);
+    if (repeated) n_repeated++;
+    else if (remembers) device_->remember(batch, {}, logits);
     const Status done = device_->finish();
     EXPECT_TRUE(done) << done.error().message;
     const auto all = device_->host(logits);
@@ -127,6 +133,21 @@ TEST_P(SmallModel, TakesPromptsInAnyChunks) {
       for (int32_t past = 0; past < 210; past += chunk) last = gpu.step({{0, past, {prompt.begin() + past, prompt.begin() + std::min(past + chunk, 210)}}})[0];
       expect_logits(last, whole, precision == Precision::exact ? 1e-4 : 2e-2, std::string("chunks ") + word(precision) + ": of " + std::to_string(chunk));
     }
+  }
+}
+
+TEST_P(SmallModel, RepeatsAStepOfAKnownShapeWithoutItsWords) {
+  for (const Precision precision : kPrecisions) {
+    Loaded spoken(GetParam(), on(test_device(), precision)), repeating(GetParam(), on(test_device(), precision));
+    repeating.remembers = true;
+    for (Loaded* gpu : {&spoken, &repeating}) gpu->step({{0, 0, gpu->prompt(40, 1)}, {1, 0, gpu->prompt(9, 2)}});
+    for (int32_t i = 0; i < 40; i++) {
+      const auto ids = spoken.prompt(4, static_cast<uint32_t>(10 + i));
+      std::vector<Loaded::Part> parts = {{0, 40 + i, {ids[0]}}, {1, 9 + i, {ids[1]}}};
+      const auto want = spoken.step(parts), got = repeating.step(parts);
+      for (size_t s = 0; s < parts.size(); s++) expect_same_bits(got[s], want[s], std::string(word(precision)) + " step " + std::to_string(i));
+    }
+    EXPECT_GE(repeating.n_repeated, 30);
   }
 }
 

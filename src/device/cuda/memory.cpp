@@ -10,20 +10,20 @@ namespace {
 // How many blocks attention takes follows the longest context, by tiles of keys that are a multiple of this.
 constexpr int32_t kContextStep = 16;
 
-std::vector<int32_t> shape_of(const Batch& b, std::span<const SampleSpec> specs) {
-  std::vector<int32_t> shape{static_cast<int32_t>(b.ids.size()), static_cast<int32_t>(b.sequences.size()), static_cast<int32_t>(specs.size()), b.hidden, std::ranges::all_of(specs, takes_largest)};
+void put_shape(const Batch& b, std::span<const SampleSpec> specs, std::vector<int32_t>& shape) {
+  shape = {static_cast<int32_t>(b.ids.size()), static_cast<int32_t>(b.sequences.size()), static_cast<int32_t>(specs.size()), b.hidden, std::ranges::all_of(specs, takes_largest)};
   int32_t longest = 0;
   for (const SequenceRows& s : b.sequences) shape.push_back(s.n_rows), longest = std::max(longest, s.past);
   shape.push_back(longest / kContextStep);
   shape.insert(shape.end(), b.logit_rows.begin(), b.logit_rows.end());
-  return shape;
 }
 
 }  // namespace
 
 StepMemory::Step* StepMemory::find(const Batch& b, std::span<const SampleSpec> specs) {
   if (std::ssize(b.ids) > most_rows) return nullptr;
-  const auto found = std::ranges::find(steps_, shape_of(b, specs), &Step::shape);
+  put_shape(b, specs, asked_);
+  const auto found = std::ranges::find(steps_, asked_, &Step::shape);
   if (found == steps_.end()) return nullptr;
   steps_.splice(steps_.begin(), steps_, found);
   return &steps_.front();
@@ -31,7 +31,8 @@ StepMemory::Step* StepMemory::find(const Batch& b, std::span<const SampleSpec> s
 
 void StepMemory::add(const Batch& b, std::span<const SampleSpec> specs, const Recording& recording, std::span<const int32_t> picked, const Tensor& result) {
   if (std::ssize(b.ids) > most_rows) return;
-  steps_.push_front({shape_of(b, specs), recording, {picked.begin(), picked.end()}, result});
+  put_shape(b, specs, asked_);
+  steps_.push_front({asked_, recording, {picked.begin(), picked.end()}, result});
   if (steps_.size() > most) steps_.pop_back();
 }
 

@@ -23,7 +23,8 @@ class StepMemory {
 
  private:
   static constexpr size_t most = 16;
-  std::list<Step> steps_;  // most recently used first
+  std::list<Step> steps_;       // most recently used first
+  std::vector<int32_t> asked_;  // kept for its memory
 };
 
 }  // namespace cuda
