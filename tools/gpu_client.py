@@ -17,10 +17,10 @@ class Failure(Exception):
 
 
 class Stream:
-    """One answer of `tokens` tokens at most, behind a prompt that no other number has."""
+    """One answer of `tokens` tokens, behind a prompt of any tokens of the vocabulary."""
 
-    def __init__(self, address, number, prompt_tokens, tokens, **sampling):
-        ids = [(number * 1000003 + i * 2654435761) % 30000 for i in range(prompt_tokens)]
+    def __init__(self, address, vocabulary, number, prompt_tokens, tokens, **sampling):
+        ids = [(number * 1000003 + i * 2654435761) % vocabulary for i in range(prompt_tokens)]
         body = json.dumps({"prompt": ids, "stream": True, "stream_options": {"include_usage": True}, "temperature": 0, "max_tokens": tokens, "ignore_eos": True,
                            "cache_prompt": False, **sampling}).encode()
         self.received, self.ended, self.tokens, self.prompt_tokens = [], False, 0, prompt_tokens  # received: (time, bytes)
@@ -87,6 +87,7 @@ class Server:
     """calla serve, gone at the end of the block."""
 
     def __init__(self, calla, model, device, environment, parallel, context):
+        self.vocabulary = json.loads(subprocess.run([calla, "inspect", model, "--json"], capture_output=True, check=True, env=environment).stdout)["config"]["vocab_size"]
         self.command = [calla, "serve", model, "--device", device, "--port", "0", "-c", str(context), "-np", str(parallel)]
         self.environment, self.errors = environment, []
 
@@ -109,7 +110,7 @@ class Server:
             self.process.kill()
 
     def start(self, number, prompt_tokens, tokens, **sampling):
-        return Stream(self.address, number, prompt_tokens, tokens, **sampling)
+        return Stream(self.address, self.vocabulary, number, prompt_tokens, tokens, **sampling)
 
     def answer(self, prompt_tokens, tokens, **sampling):
         """One answer alone, to its end."""
