@@ -42,7 +42,7 @@ Result<BenchReport> bench(const Options& options) {
   int longest = 0, most = 1;
   for (const BenchCase& test : report.cases) longest = std::max(longest, test.depth + test.tokens + 1), most = std::max(most, test.streams);
   OpenTuning tuning{engine_options(options), false};
-  tuning.engine.max_sequences = std::max(2, most);  // room beside what runs for the contexts that are kept
+  tuning.engine.max_sequences = 2 * most;  // room beside what runs for the contexts that are kept
   tuning.engine.snapshot_every_tokens = 0;  // and none for others
   if (options.context == 0) tuning.engine.context_tokens = longest;
   TRY(const OpenedModel model, open_model(options, tuning));

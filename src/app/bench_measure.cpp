@@ -7,7 +7,8 @@
 
 namespace {
 
-constexpr int kWarmRows = 2048;  // of a prompt: more would repeat the same steps
+constexpr int kWarmRows = 2048;   // of a prompt: more would repeat the same steps
+constexpr int kWarmTokens = 32;   // of an answer: enough for all streams to run side by side
 
 struct Timed { double tokens_per_s = 0; std::vector<TokenId> ids; };
 
@@ -25,6 +26,7 @@ Generation request_of(const OpenedModel& model, const BenchCase& test, int strea
   request.max_tokens = test.decode ? test.tokens : 1;
   request.use_cache = test.decode && test.depth > 1;
   if (request.use_cache) request.snapshot_hints = {test.depth - 1};  // the last token is always computed
+  request.keep_end = false;  // contexts stay cached, what is generated behind them would push them out
   return request;
 }
 
@@ -49,12 +51,23 @@ double rate_together(const std::vector<Stream>& streams) {
   return end > begin ? static_cast<double>(tokens) / (end - begin) : 0;
 }
 
+// Each context alone, so that none is read while other streams decode already: all of them begin in the same few steps.
+Status read_contexts(const OpenedModel& model, std::span<const Generation> requests) {
+  for (Generation request : requests) {
+    if (!request.use_cache) continue;
+    request.max_tokens = 1;
+    TRY_STATUS(run_stream(model, request).status);
+  }
+  return ok_status();
+}
+
 // Prefill: prompt tokens over the time to the first token. Decode: tokens after the first over the time they took, behind contexts that the
 // prefix cache keeps from one repetition to the next.
 Result<Timed> time_case(const OpenedModel& model, const BenchCase& test, const std::function<void(int, int)>& progress) {
   std::vector<Generation> requests;
   for (int i = 0; i < test.streams; i++) requests.push_back(request_of(model, test, i));
   requests.front().progress = progress;
+  if (test.streams > 1) TRY_STATUS(read_contexts(model, requests));
   const double begin = seconds_now();
   std::vector<std::future<Stream>> others;
   for (size_t i = 1; i < requests.size(); i++) others.push_back(std::async(std::launch::async, [&, i] { return run_stream(model, requests[i]); }));
@@ -66,7 +79,6 @@ Result<Timed> time_case(const OpenedModel& model, const BenchCase& test, const s
     timed.ids.insert(timed.ids.end(), s.ids.begin(), s.ids.end());
   }
   timed.tokens_per_s = test.decode ? rate_together(streams) : test.tokens / (streams.front().seconds.front() - begin);
-  if (timed.tokens_per_s == 0) return Error{Code::invalid_request, fmt::format("cannot measure {} sequences at once: the first ended before the last began; generate more than {} tokens", test.streams, test.tokens)};
   return timed;
 }
 
@@ -79,7 +91,7 @@ std::string words(const BenchCase& test) {
 Status warm_up(const OpenedModel& model, const BenchReport& report, ProgressLine& line) {
   for (const BenchCase& test : report.cases) {
     BenchCase warm = test;
-    warm.tokens = std::min(test.tokens, test.decode && test.streams == 1 ? 8 : kWarmRows);
+    warm.tokens = std::min(test.tokens, test.decode ? kWarmTokens : kWarmRows);
     line.show("preparing: " + words(test));
     TRY(const Timed timed, time_case(model, warm, [&](int done, int total) { line.show(fmt::format("preparing: {}: {} of {}", words(test), done, total)); }));
     (void)timed;
@@ -121,6 +133,8 @@ Status measure_cases(const Options& options, const OpenedModel& model, BenchRepo
       line.show(fmt::format("repetition {} of {}: {}", repetition, options.repetitions, words(test)));
       const Ceilings ceilings = calibration->measure();
       TRY(const Timed timed, time_case(model, test, {}));
+      if (timed.tokens_per_s == 0)
+        return Error{Code::invalid_request, fmt::format("cannot measure {} sequences at once: the first ended before the last began; generate more than {} tokens", test.streams, test.tokens)};
       test.samples.push_back({timed.tokens_per_s, ceilings});
       test.digests.push_back(ids_digest(timed.ids));
     }

@@ -67,6 +67,7 @@ struct Generation {
   bool want_logits = false;             // rows in TokenEvent
   TokenConstraint* constraint = nullptr;  // borrowed for the call
   bool use_cache = true;
+  bool keep_end = true;                 // false: later prompts find what was cached before and its snapshot_hints, not where it ended
   uint64_t cache_space = 0;             // state is shared only between requests of one space: a hash of salt and tenant
   int priority = 0;                     // higher starts first
   std::string tenant;                   // running places are shared out evenly between tenants

@@ -21,7 +21,8 @@ class Pace {
     double fit = share * decode_s_ * sum_rows_ / std::max(sum_s_, 1e-9);
     if (fit < least_rows_per_second * (1 + share) * decode_s_) fit = std::max<double>(fit, least_rows);
     fit = std::min(fit, 2.0 * std::max(last_rows_, first_rows));  // a guess about many rows from few may be wrong
-    return std::min(most, std::max(1, static_cast<int>(fit)));
+    const int rows = std::min(most, std::max(1, static_cast<int>(fit)));
+    return rows < 2 * grain ? rows : rows / grain * grain;
   }
   // How long a step lasted. Steps without decoding rows say nothing here.
   void took(int n_decoding, int n_prompt_rows, double seconds) {
@@ -43,6 +44,7 @@ class Pace {
 
  private:
   static constexpr int first_rows = 4;  // while nothing is known
+  static constexpr int grain = 8;       // so that steps have the same shape again and again: devices replay those
   double decode_s_ = 0, sum_s_ = 0, sum_rows_ = 0;
   int measured_rows_ = 0, last_rows_ = 0, since_measured_ = 0;
 };

@@ -42,12 +42,13 @@ void Scheduler::next_step() {
   }
   clear_step();
   choose_kind();
-  for (const auto& sequence : running_)
-    if (sequence->decoding() && !sequence->paused && !last_hidden_) add_rows(*sequence, 1);
+  for (const auto& sequence : running_)  // the last row of a prompt, a cached one for instance, costs no more than a decoding one
+    if (sequence->n_pending() == 1 && !sequence->paused && !sequence->restore && sequence->request->hidden == last_hidden_) add_rows(*sequence, 1);
   step_decoding_ = static_cast<int>(ids_.size());
+  const bool all_decode = std::ranges::all_of(entries_, [](const Entry& entry) { return entry.sequence->decoding(); });
   add_prompt_rows(step_decoding_);
   batch_ = {ids_, positions_, rows_, logit_rows_, last_hidden_};
-  may_be_followed_ = !entries_.empty() && step_decoding_ == std::ssize(ids_) && specs_.size() == entries_.size();
+  may_be_followed_ = !entries_.empty() && all_decode && step_decoding_ == std::ssize(ids_) && specs_.size() == entries_.size();
 }
 
 void Scheduler::clear_step() {
@@ -62,7 +63,7 @@ void Scheduler::clear_step() {
 void Scheduler::add_prompt_rows(int n_decoding) {
   prompts_.clear();
   for (const auto& sequence : running_)
-    if (!sequence->decoding() && !sequence->paused && !sequence->restore && sequence->request->hidden == last_hidden_) prompts_.push_back(sequence.get());
+    if (sequence->n_pending() > 1 && !sequence->paused && !sequence->restore && sequence->request->hidden == last_hidden_) prompts_.push_back(sequence.get());
   if (prompts_.empty()) return;
   int left = options_.max_batch_tokens - n_decoding;
   if (n_decoding > 0) left = std::min(left, pace_.rows(n_decoding, options_.mixed_chunk));
@@ -235,7 +236,7 @@ void Scheduler::remember(Sequence& s) {
 std::shared_ptr<Sequence> Scheduler::retire(Sequence& s, bool keep) {
   CHECK(s.under_way == 0);
   places_changed_ = true;
-  if (keep) put_away(s);
+  if (keep && s.request->keep_end) put_away(s);
   release(s);
   return remove_running(s);
 }

@@ -188,6 +188,43 @@ TEST(Engine, DecodesAreNotStarvedByALongPrefill) {
   EXPECT_GE(together, 40);
 }
 
+// Of cached prompts one row is left to compute: it stands among the decoding rows, however few prompt rows would be bearable beside them.
+TEST_P(EveryKind, CachedPromptsBeginInOneStepBesideOthersThatDecode) {
+  constexpr int n_prompts = 8;
+  Rig rig(GetParam(), {.max_batch_tokens = 256, .max_sequences = 16});
+  std::vector<Generation> prompts;
+  for (uint64_t i = 0; i < n_prompts; ++i) prompts.push_back(request(random_ids(64, 10 + i), 1));
+  for (auto& prompt : prompts) {
+    ask(rig, prompt);
+    prompt.max_tokens = 4;
+  }
+  rig.watch->record = true;
+  rig.watch->delay_us = 3000;  // long enough for all of them to arrive during a step
+  std::future<std::vector<Answer>> late;
+  const auto decoder = request(random_ids(4, 1), 60);
+  auto finish = rig.engine->generate(decoder, [&](const TokenEvent& e) {
+    if (e.index == 3) late = std::async(std::launch::async, [&] { return ask_all(rig, prompts); });
+    return true;
+  });
+  ASSERT_TRUE(finish);
+  const auto answers = late.get();
+  for (size_t i = 0; i < n_prompts; ++i) EXPECT_EQ(answers[i].ids, expected(GetParam(), prompts[i]));
+  size_t most = 0;
+  for (const auto& step : rig.watch->steps) most = std::max(most, step.rows.size());
+  EXPECT_GE(most, n_prompts);  // the decoder and all prompts, but for one that arrived late
+}
+
+TEST_P(EveryKind, WhatShouldNotBeKeptAtItsEndPushesNothingOut) {
+  Rig rig(GetParam(), {.max_sequences = 2});
+  auto prompt = request(random_ids(64, 1), 40);
+  prompt.keep_end = false;
+  const auto first = ask(rig, prompt);
+  EXPECT_EQ(ask(rig, prompt).finish.cached_tokens, 63);
+  auto next = request(prompt.prompt, 1);
+  next.prompt.insert(next.prompt.end(), first.ids.begin(), first.ids.end());
+  EXPECT_LE(ask(rig, next).finish.cached_tokens, 64);  // nothing of the answer
+}
+
 TEST_P(EveryKind, ASlowReaderPausesOnlyItself) {
   Rig rig(GetParam(), {.max_sequences = 4});
   const auto slow = request(random_ids(30, 1), 300), quick = request(random_ids(30, 2), 300);
