@@ -133,7 +133,7 @@ DeviceOptions device_options(const Options& options) {
   device.threads = options.threads;
   device.isa = options.isa;
   device.kv = options.kv;
-  device.pin = options.pin;
+  device.pin = options.pin, device.batch_invariant = options.batch_invariant;
   device.trace_dispatch = options.trace_dispatch;
   device.profile = options.profile;
   device.fault = options.fault;

@@ -70,6 +70,8 @@ const OptionSpec kRows[] = {
     {kDevice, "--isa", "WORD", "scalar, avx2, avx512, amx or neon", "force one instruction set", "CALLA_ISA", set_isa},
     {kDevice, "--kv", "WORD", "half or int8", "how keys and values are kept; int8 takes half the memory, for long contexts", "CALLA_KV",
      [](Options& o, std::string_view v) { return (v == "half" || v == "int8") && (o.kv = v == "int8" ? KvType::int8 : KvType::half, true); }},
+    {kDevice, "--batch-invariant", "", "", "on a GPU: tokens that do not depend on who else is answered, also beyond 16 streams, where it takes longer", "CALLA_BATCH_INVARIANT",
+     [](Options& o, std::string_view) { return o.batch_invariant = true; }},
     {kDevice, "--pin", "", "", "bind threads to cores", "", [](Options& o, std::string_view) { return o.pin = true; }},
     {kDevice, "--profile", "", "", "say at the end where the device's time went, by operation", "", [](Options& o, std::string_view) { return o.profile = true; }},
     {kPacked, "--packed", "", "", "keep the weights as the processor reads them in a file of their own, for quick starts", "", [](Options& o, std::string_view) { return o.packed = true; }},

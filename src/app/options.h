@@ -16,7 +16,7 @@ struct Options {
   std::string device = "cpu", isa;
   InjectedFault fault;
   KvType kv = KvType::half;
-  bool pin = false, trace_dispatch = false, profile = false, packed = false;
+  bool pin = false, batch_invariant = false, trace_dispatch = false, profile = false, packed = false;
 
   std::optional<float> temperature, top_p, min_p, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
   std::optional<float> repetition_penalty, presence_penalty, frequency_penalty;

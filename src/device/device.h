@@ -139,6 +139,7 @@ struct DeviceOptions {
   int threads = 0;          // 0: physical cores
   std::string isa;          // "", "scalar", "avx2", "avx512", "amx", "neon"
   bool pin = false;
+  bool batch_invariant = false;  // a row has the bits that it has alone in any step that decodes, where that takes more time as well; CPUs always do so
   bool profile = false;         // say on standard error at the end where the time went
   std::string packed_path, packed_key;  // keep packed matrices in this file, for the state of the model that these 64 characters name; "": do not
   bool trace_dispatch = false;  // say on standard error which candidates refused and why

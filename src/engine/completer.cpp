@@ -90,7 +90,9 @@ Sampling LocalCompleter::sampling(const ChatRequest& r) const {
   s.top_p = r.top_p.value_or(d.top_p);
   s.min_p = r.min_p.value_or(d.min_p);
   s.top_k = r.top_k.value_or(d.top_k);
-  s.repetition_penalty = r.repetition_penalty.value_or(d.repetition_penalty);
+  // The house's touch against loops is for those who leave all of it to us; and no device draws with penalties.
+  const bool chosen = r.temperature || r.top_p || r.top_k || r.min_p;
+  s.repetition_penalty = r.repetition_penalty.value_or(chosen && !d.from_file ? 1 : d.repetition_penalty);
   const auto take = [](auto& into, const auto& wish) { into = wish.value_or(into); };
   take(s.typical_p, r.typical_p);
   take(s.top_n_sigma, r.top_n_sigma);

@@ -40,7 +40,7 @@ Gpu::Gpu(DeviceOptions options) {
 }
 
 Gpu& Gpu::of(Precision precision) {
-  static Gpu exact([] { DeviceOptions o; o.precision = Precision::exact; return o; }()), fast([] { return DeviceOptions{}; }());
+  static Gpu exact([] { DeviceOptions o; o.precision = Precision::exact; return o; }()), fast([] { DeviceOptions o; o.batch_invariant = true; return o; }());
   return precision == Precision::exact ? exact : fast;
 }
 

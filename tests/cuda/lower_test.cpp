@@ -1,4 +1,5 @@
 // lower: which kernels a layer becomes, seen without a GPU: words go in, the names of launches come out.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -14,7 +15,7 @@ constexpr int kHidden = 2048, kHeads = 16, kKvHeads = 2, kHeadDim = 256, kExpert
 // A model's weights without numbers, and an encoder that only counts.
 class Layers {
  public:
-  explicit Layers(cpu::PackScales scales = cpu::PackScales::f16) : scales_(scales), encoder_(state_, tables_, limits_, true) {
+  explicit Layers(cpu::PackScales scales = cpu::PackScales::f16, int64_t few_rows = kFewRows) : scales_(scales), limits_{false, 132, 90, 232448, few_rows}, encoder_(state_, tables_, limits_, true) {
     StateSpec delta, attention;
     delta.kind = StateSpec::Kind::recurrent, delta.conv_channels = 8192, delta.conv_kernel = 4, delta.n_heads = 32, delta.head_key_dim = delta.head_value_dim = 128;
     attention.kind = StateSpec::Kind::paged_kv, attention.n_kv_heads = kKvHeads, attention.key_dim = attention.value_dim = kHeadDim;
@@ -87,7 +88,7 @@ class Layers {
     return words_.add_gated(routed, shared, share);
   }
   cpu::PackScales scales_;
-  Limits limits_{false, 132, 90, 232448};
+  Limits limits_;
   DeviceState state_;
   Tables tables_;
   CudaEncoder encoder_;
@@ -106,11 +107,19 @@ TEST(Lower, ADecodedRowTakesSixStagesALayer) {
   }
 }
 
-TEST(Lower, SixtyFourStreamsTakeTheSameStages) {
-  Layers layers;
+TEST(Lower, SixtyFourStreamsTakeTheSameStagesWhereTheirBitsMustNotDependOnOneAnother) {
+  Layers layers(cpu::PackScales::f16, kMostFewRows);
   EXPECT_EQ(layers.layer(true, 64, false), layers.layer(true, 1, false));
   EXPECT_EQ(layers.layer(false, 64, false), layers.layer(false, 1, false));
   EXPECT_NE(layers.layer(true, 65, false), layers.layer(true, 1, false));
+}
+
+TEST(Lower, ManyStreamsGoThroughProductsOfManyRows) {
+  Layers layers;
+  EXPECT_EQ(layers.layer(true, 16, false), layers.layer(true, 1, false));
+  const Names many = layers.layer(true, 17, false);
+  EXPECT_EQ(many, layers.layer(true, 64, false));
+  EXPECT_EQ(std::ranges::count(many, "sort"), 2);
 }
 
 TEST(Lower, PromptsGoThroughProductsOfManyRows) {

@@ -81,7 +81,7 @@ class Loaded {
 
 DeviceOptions on(const char* device, Precision precision, bool profile = false) {
   DeviceOptions options;
-  options.device = device, options.precision = precision, options.profile = profile;
+  options.device = device, options.precision = precision, options.profile = profile, options.batch_invariant = true;
   return options;
 }
 

@@ -7,9 +7,6 @@
 namespace cuda {
 namespace {
 
-// Up to here stages serve, whose results have the same bits for a row alone and among others.
-constexpr int64_t kMostFewRows = 64;
-
 // Products of gates may leave the range of halves: they are kept as 1 / 16 of what they are.
 constexpr float kGatedUnit = 16;
 
@@ -17,7 +14,7 @@ GemmDevice gemm_device(const Limits& l) { return {l.capability, l.multiprocessor
 
 }  // namespace
 
-bool Lowering::many(int64_t rows) const { return !p_.limits.exact && rows > kMostFewRows; }
+bool Lowering::many(int64_t rows) const { return !p_.limits.exact && rows > p_.limits.few_rows; }
 
 bool Lowering::takes_halves(const Op& op, const float* x) const {
   const auto* linear = std::get_if<LinearOp>(&op);

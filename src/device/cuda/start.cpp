@@ -35,7 +35,7 @@ RuntimeSeen look() {
 
 }  // namespace
 
-Limits limits_of(const DeviceOptions& options, const Gpu& gpu) { return {options.precision == Precision::exact, gpu.multiprocessors, 10 * gpu.major + gpu.minor, gpu.most_shared}; }
+Limits limits_of(const DeviceOptions& options, const Gpu& gpu) { return {options.precision == Precision::exact, gpu.multiprocessors, 10 * gpu.major + gpu.minor, gpu.most_shared, options.batch_invariant ? kMostFewRows : kFewRows}; }
 
 Result<Gpu> start_gpu(const DeviceOptions& options) {
   const RuntimeSeen seen = look();
