@@ -106,7 +106,6 @@ int multiprocessors = 132;
 size_t most_shared = 0;
 void play(const Launch& l, const std::byte* arguments) {
   if (l.shared_bytes > 48 << 10) CHECKED(cudaFuncSetAttribute(l.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared)));
-  CHECKED(cudaFuncSetAttribute(l.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, std::getenv("WHOLE") ? cudaSharedmemCarveoutMaxShared : cudaSharedmemCarveoutDefault));
   cudaLaunchConfig_t c{};
   c.gridDim = l.grid, c.blockDim = l.block, c.dynamicSmemBytes = l.shared_bytes, c.stream = stream;
   cudaLaunchAttribute at{};
