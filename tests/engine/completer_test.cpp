@@ -236,6 +236,20 @@ TEST_F(CompleterTest, DefaultsAndOverrides) {
   EXPECT_EQ(engine.asked.sampling.temperature, 0);
 }
 
+// Where the authors say nothing, the house's penalty is for those who say nothing either.
+TEST_F(CompleterTest, RequestsThatSayHowToDrawGetNoPenaltyOfTheHouse) {
+  script("a");
+  parts.defaults = {.stop_ids = {256}, .temperature = 0.4f, .repetition_penalty = 1.05f, .from_file = false};
+  say(chat);
+  EXPECT_EQ(engine.asked.sampling.repetition_penalty, 1.05f);
+  chat.temperature = 0;
+  say(chat);
+  EXPECT_EQ(engine.asked.sampling.repetition_penalty, 1.0f);
+  chat.repetition_penalty = 1.2f;
+  say(chat);
+  EXPECT_EQ(engine.asked.sampling.repetition_penalty, 1.2f);
+}
+
 TEST_F(CompleterTest, TooLongAPromptNamesBothNumbers) {
   chat.prompt = std::string(100, 'x');
   const auto finish = make_completer(engine, parts)->complete(chat, [](const Delta&) { return true; }, {});
