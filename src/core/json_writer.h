@@ -4,4 +4,4 @@
 
 using Json = nlohmann::ordered_json;
 
-inline std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }  // one line; bad UTF-8 replaced
+std::string text_of(const Json& json);  // one line; bad UTF-8 replaced
