@@ -185,8 +185,8 @@ class Tools(unittest.TestCase):
         self.assertEqual(calla("bench", ANY, "-p", "0", "-n", "0").returncode, 1)
 
     def test_bench_of_streams_at_once(self):
-        r = answer(self, "bench", ANY, "-p", "0", "-n", "24", "-d", "300", "--batch", "1,2,8", "-r", "2", "--json")
-        self.assertEqual([(x["streams"], x["tokens"], x["depth"]) for x in r["results"]], [(n, 24, 300) for n in (1, 2, 8)])
+        r = answer(self, "bench", ANY, "-p", "0", "-n", "1000", "-d", "300", "--batch", "1,2,8", "-r", "2", "--json")
+        self.assertEqual([(x["streams"], x["tokens"], x["depth"]) for x in r["results"]], [(n, 1000, 300) for n in (1, 2, 8)])
         for x in r["results"]:
             self.assertTrue(x["repeats"] and x["low"] > 0, x)
             self.assertEqual("bandwidth_share" in x, x["streams"] == 1)
