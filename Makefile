@@ -59,13 +59,13 @@ asan: ## everything built with clang 19, warnings as errors, and every test unde
 	@tools/setup.sh build sanitize
 	@$(MAKE) build/asan/build.ninja
 	@ninja -C build/asan -j$(JOBS)
-	@ctest --test-dir build/asan --output-on-failure --no-tests=error -j$(JOBS) -L room
+	@ctest --test-dir build/asan --output-on-failure --no-tests=error -L room
 
 tsan: ## the tests of the rooms with threads under ThreadSanitizer (clang 19)
 	@tools/setup.sh build sanitize
 	@$(MAKE) build/tsan/build.ninja
 	@ninja -C build/tsan -j$(JOBS) threaded_tests
-	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -j$(JOBS) -L threaded
+	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -L threaded
 
 fuzz: ## each fuzz target for FUZZ_SECONDS (60), two at a time
 	@tools/setup.sh build sanitize

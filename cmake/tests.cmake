@@ -34,11 +34,7 @@ foreach(folder ${folders})
       target_compile_options(${name}_test PRIVATE -fno-sanitize=fuzzer-no-link)  # fuzzers need to see branches of rooms, not of tests
     endif()
     if(NOT name IN_LIST CALLA_BUSY_TESTS)
-      if(CALLA_SANITIZE AND NOT name STREQUAL "text")  # what is tested is optimised; the tests compile in half the time when they are not, but text's run longer
-        target_compile_options(${name}_test PRIVATE -O0)
-      else()
-        target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
-      endif()
+      target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     endif()
     add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     add_dependencies(tests ${name}_test)
