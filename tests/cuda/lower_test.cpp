@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "device/cuda/attention.h"
 #include "device/cuda/encoder.h"
 #include "device/cuda/repack.h"
 
@@ -120,6 +121,21 @@ TEST(Lower, ManyStreamsGoThroughProductsOfManyRows) {
   const Names many = layers.layer(true, 17, false);
   EXPECT_EQ(many, layers.layer(true, 64, false));
   EXPECT_EQ(std::ranges::count(many, "sort"), 2);
+}
+
+// A step that is repeated was recorded for other contexts of the same greatest length.
+TEST(Lower, AttentionHasBlocksForEveryContextUpToTheLongest) {
+  for (const int32_t window : {0, 100, 512, 1000, 4096})
+    for (const auto& [min_tiles, max_splits] : {std::pair{2, 120}, {1, kMaxSplits}, {2, 8}, {2, 128}}) {
+      int32_t most = 0;
+      for (int32_t past = 0; past < 20000; past++) {
+        most = std::max(most, splits_of(past, window, min_tiles, max_splits).count);
+        const int32_t said = most_splits(past, window, min_tiles, max_splits);
+        ASSERT_GE(std::max(said, kCluster), most) << past << " window " << window << " of " << max_splits;
+        ASSERT_LE(said, std::max(max_splits, kCluster));
+        ASSERT_EQ(std::max(said, kCluster), std::max(most_splits(past / 16 * 16, window, min_tiles, max_splits), kCluster)) << past;
+      }
+    }
 }
 
 TEST(Lower, PromptsGoThroughProductsOfManyRows) {

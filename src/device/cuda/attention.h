@@ -88,6 +88,12 @@ CALLA_BOTH constexpr Splits splits_of(int32_t past, int32_t window, int32_t min_
   const int32_t tiles = (end - first + kSplitTile - 1) / kSplitTile, few = (tiles + kCluster - 1) / kCluster, each = few <= min_tiles ? few : (tiles + max_splits - 1) / max_splits;
   return {first, each * kSplitTile, (tiles + each - 1) / each};
 }
+// The most splits that any context up to `past` has; longer ones may have fewer. Steps 16 tokens apart at most (in the same 16) have the same.
+constexpr int32_t most_splits(int32_t past, int32_t window, int32_t min_tiles, int32_t max_splits) {
+  const int32_t end = past + 1, seen = window > 0 && end > window + 15 ? window + 15 : end, tiles = (seen + kSplitTile - 1) / kSplitTile;
+  const int32_t most = tiles <= kCluster * min_tiles ? kCluster : max_splits;
+  return tiles < most ? tiles : most;
+}
 constexpr int64_t partial_floats(int64_t sequences, int64_t n_heads, int64_t max_splits, int64_t dim) { return sequences * n_heads * max_splits * (dim + 4); }
 
 // A kernel and how it is launched; no kernel where none serves. More than 48 KiB of shared memory must be allowed first, once a kernel.

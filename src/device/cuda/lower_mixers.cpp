@@ -8,12 +8,13 @@ namespace {
 
 constexpr int kThreads = 256, kDecodeSplits = 32, kClusterTiles = 2;  // kClusterTiles: of a split, before a second cluster helps
 
-// Splits of the longest context among single rows, in powers of two: few shapes of steps.
+// As the longest context among single rows may need, whatever the others are: steps are told apart by it (memory.h). In powers of two: few shapes of steps.
 unsigned splits_in_step(const std::vector<SequenceOnDevice>& sequences, const SplitAttentionArgs& a, int32_t least) {
-  unsigned n = static_cast<unsigned>(least);
+  int32_t n = least, longest = 0;
   for (const SequenceOnDevice& s : sequences)
-    while (s.n_rows == 1 && n < static_cast<unsigned>(splits_of(s.past, a.window, a.min_tiles, a.max_splits).count)) n *= 2;
-  return std::min(n, static_cast<unsigned>(a.max_splits));
+    if (s.n_rows == 1) longest = std::max(longest, s.past);
+  while (n < most_splits(longest, a.window, a.min_tiles, a.max_splits)) n *= 2;
+  return static_cast<unsigned>(std::min(n, a.max_splits));
 }
 
 }  // namespace

@@ -13,7 +13,10 @@ constexpr int32_t kContextStep = 16;
 void put_shape(const Batch& b, std::span<const SampleSpec> specs, std::vector<int32_t>& shape) {
   shape = {static_cast<int32_t>(b.ids.size()), static_cast<int32_t>(b.sequences.size()), static_cast<int32_t>(specs.size()), b.hidden, std::ranges::all_of(specs, takes_largest)};
   int32_t longest = 0;
-  for (const SequenceRows& s : b.sequences) shape.push_back(s.n_rows), longest = std::max(longest, s.past);
+  for (const SequenceRows& s : b.sequences) {
+    shape.push_back(s.n_rows);
+    if (s.n_rows == 1) longest = std::max(longest, s.past);
+  }
   shape.push_back(longest / kContextStep);
   shape.insert(shape.end(), b.logit_rows.begin(), b.logit_rows.end());
 }

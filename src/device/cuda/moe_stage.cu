@@ -261,7 +261,7 @@ StageShape shape_experts_down(ExpertsDownArgs& a, size_t most_shared) {
   a.each = (chunks_of(a.down) + 1) / 2;
   if (whole_chunks(a.down) && a.each <= 4) a.each = a.each <= 2 ? 2 : 4;
   const DownShared place(a, experts);
-  if (static_cast<size_t>(place.bytes) > most_shared || experts > 16 || experts < 2) return {dim3(1), 0, 0};
+  if (static_cast<size_t>(place.bytes) > most_shared || experts > 16) return {dim3(1), 0, 0};
   return {dim3(static_cast<unsigned>(a.down.strips), static_cast<unsigned>(a.rows)), 64 * experts, static_cast<size_t>(place.bytes)};
 }
 
